@@ -1,0 +1,25 @@
+//! Builds the static programs: `inject` with the real eBPF object inside, and the tests that run in the guest.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::cargo::cargo;
+use crate::paths::Paths;
+use crate::run::run;
+
+/// A target that links statically by itself: the guest has no libraries, and a host may have any.
+pub const TARGET: &str = "x86_64-unknown-linux-musl";
+
+/// Builds the packages, whose binaries have their names, and returns the binaries in the same order.
+pub fn build(paths: &Paths, ebpf_object: &Path, packages: &[&str]) -> Result<Vec<PathBuf>> {
+    let log = paths.fresh_log("guest-programs")?;
+    let mut command = cargo(paths);
+    command.args(["build", "--release", "--target", TARGET]).env("INJECT_EBPF_OBJECT", ebpf_object);
+    for package in packages {
+        command.args(["--package", package, "--bin", package]);
+    }
+    run(&packages.join(" and "), &mut command, &log)?;
+    let dir = paths.target.join(TARGET).join("release");
+    Ok(packages.iter().map(|package| dir.join(package)).collect())
+}

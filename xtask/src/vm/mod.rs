@@ -1,0 +1,164 @@
+//! The guest: built, booted, watched, and its end understood.
+
+pub mod accel;
+mod args;
+mod console;
+mod initramfs;
+mod qemu;
+mod rundir;
+mod tree;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use accel::Accel;
+use args::{Machine, Terminal};
+use qemu::Exit;
+use rundir::RunDir;
+
+use crate::deps::{self, Part};
+use crate::kernel::Kernel;
+use crate::kernel::list::Spec;
+use crate::paths::Paths;
+use crate::progress::duration;
+use crate::run::tail;
+use crate::{ebpf, guest_programs, kmod};
+
+/// A guest that boots needs some seconds, emulated or not.
+const TRIAL_LIMIT: Duration = Duration::from_secs(20);
+
+/// Everything that is built for a guest; booted as often as one likes.
+pub struct Guest<'a> {
+    paths: &'a Paths,
+    pub kernel: Kernel,
+    image: PathBuf,
+    programs: Vec<PathBuf>,
+    modules: Vec<PathBuf>,
+    accel: Accel,
+}
+
+/// One boot with one job.
+pub struct Job<'a> {
+    /// Names the folder for the console log: `target/vm/<name>`.
+    pub name: &'a str,
+    /// A shell script.
+    pub script: &'a str,
+    pub kaslr: bool,
+    pub limit: Duration,
+}
+
+/// How a job ended that the guest could report.
+pub struct Outcome {
+    /// The script's exit status.
+    pub status: i32,
+    /// What the kernel complained of, if it did.
+    pub complaints: Option<String>,
+    pub took: Duration,
+}
+
+impl<'a> Guest<'a> {
+    /// Installs and builds all that is missing.
+    pub fn prepare(paths: &'a Paths, kernel: &str) -> Result<Self> {
+        let spec = Spec::find(paths, kernel)?;
+        let parts = [Part::Ebpf, Part::Programs, Part::Kernel, Part::Guest];
+        let tools = deps::ensure(paths, &parts, Some(&spec))?;
+        let object = ebpf::build(paths, &tools.bpf_linker)?;
+        let programs = guest_programs::build(paths, &object, &["inject", "inject-tests"])?;
+        let kernel = Kernel::get(paths, spec)?;
+        let modules = kmod::build(paths, &kernel)?;
+        let mut guest =
+            Self { paths, image: kernel.image(), kernel, programs, modules, accel: Accel::Tcg };
+        guest.accel = accel::choose(&paths.cache, || guest.kvm_works())?;
+        let accel = guest.accel.describe();
+        eprintln!("The guest is {} and runs under {accel}.", guest.kernel.spec.name);
+        Ok(guest)
+    }
+
+    fn kvm_works(&self) -> Result<bool> {
+        eprintln!("Trying whether KVM works here; this takes up to {}.", duration(TRIAL_LIMIT));
+        let dir = RunDir::take(self.paths, "kvm-trial")?;
+        let machine = Machine { accel: Accel::Kvm, ..self.machine(&dir, Terminal::Output, true) };
+        self.write_initramfs(&dir, Some("#!/bin/sh\nexit 0\n"))?;
+        let exit = qemu::run(&machine, Some(TRIAL_LIMIT), |_| {})?;
+        Ok(exit == Exit::Ended && dir.status() == Some(0))
+    }
+
+    /// Runs a job; `on_line` gets each line that it prints. A crash and a time-out are errors.
+    pub fn run(&self, job: &Job<'_>, on_line: impl FnMut(&str)) -> Result<Outcome> {
+        let dir = RunDir::take(self.paths, job.name)?;
+        self.write_initramfs(&dir, Some(job.script))?;
+        let machine = self.machine(&dir, Terminal::Output, job.kaslr);
+        let started = Instant::now();
+        let exit = qemu::run(&machine, Some(job.limit), on_line)?;
+        let took = started.elapsed();
+        let log = dir.console()?;
+        let complaints = console::report(&log);
+        match (exit, dir.status()) {
+            (Exit::TimedOut, _) => bail!(
+                "the guest was still running after {}: time-out; {}",
+                duration(job.limit),
+                last_words(&dir, &log, complaints)
+            ),
+            (Exit::Ended, None) => {
+                bail!("the guest crashed; {}", last_words(&dir, &log, complaints))
+            }
+            (Exit::Ended, Some(status)) => {
+                let path = dir.console_log.display();
+                let complaints =
+                    complaints.map(|text| format!("the kernel complained, see {path}:\n{text}"));
+                Ok(Outcome { status, complaints, took })
+            }
+        }
+    }
+
+    /// A shell for a person, until they leave it.
+    pub fn shell(&self) -> Result<()> {
+        let dir = RunDir::take(self.paths, "shell")?;
+        self.write_initramfs(&dir, None)?;
+        let machine = self.machine(&dir, Terminal::Shell, true);
+        qemu::run(&machine, None, |_| {})?;
+        let log = dir.console()?;
+        let complaints = console::report(&log);
+        if dir.status().is_none() {
+            bail!("the guest crashed; {}", last_words(&dir, &log, complaints));
+        }
+        if let Some(text) = complaints {
+            eprintln!("The kernel complained, see {}:\n{text}", dir.console_log.display());
+        }
+        Ok(())
+    }
+
+    fn write_initramfs(&self, dir: &RunDir, job: Option<&str>) -> Result<()> {
+        let contents = initramfs::Contents {
+            kernel: &self.kernel,
+            programs: &self.programs,
+            modules: &self.modules,
+            job,
+        };
+        initramfs::write(self.paths, &contents, &dir.initramfs)
+    }
+
+    fn machine<'d>(&'d self, dir: &'d RunDir, terminal: Terminal, kaslr: bool) -> Machine<'d> {
+        Machine {
+            kernel: &self.image,
+            initramfs: &dir.initramfs,
+            accel: self.accel,
+            console_log: &dir.console_log,
+            status: &dir.status,
+            terminal,
+            kaslr,
+        }
+    }
+}
+
+/// What there is to read after a guest that could not report.
+fn last_words(dir: &RunDir, log: &str, complaints: Option<String>) -> String {
+    let path = dir.console_log.display();
+    match complaints {
+        Some(text) => format!("the kernel complained, see {path}:\n{text}"),
+        None if log.is_empty() => format!("its kernel printed nothing ({path})"),
+        None => format!("the end of {path}:\n{}", tail(log, 20)),
+    }
+}

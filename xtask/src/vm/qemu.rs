@@ -1,0 +1,89 @@
+//! One run of QEMU: started so that it dies with us, watched against a wall clock, its output passed on line by line.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use super::args::{Machine, Terminal, args};
+
+pub const PROGRAM: &str = "qemu-system-x86_64";
+
+/// How QEMU itself ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself; whether the guest did what it should is another question.
+    Ended,
+    /// It ran into the limit and was killed.
+    TimedOut,
+}
+
+/// Kills QEMU when it goes out of scope, whatever the reason.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs until the guest ends or `limit` is over. `on_line` gets each line of what the job prints.
+pub fn run(
+    machine: &Machine<'_>,
+    limit: Option<Duration>,
+    mut on_line: impl FnMut(&str),
+) -> Result<Exit> {
+    let mut qemu = Guard(command(machine).spawn().context("cannot start QEMU")?);
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    let lines = read_lines(&mut qemu.0);
+    loop {
+        let wait = deadline
+            .map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+        if wait.is_zero() {
+            return Ok(Exit::TimedOut);
+        }
+        // The pipe ends with QEMU.
+        match lines.recv_timeout(wait.min(Duration::from_secs(3600))) {
+            Ok(line) => on_line(&line),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    qemu.0.wait()?;
+    Ok(Exit::Ended)
+}
+
+fn command(machine: &Machine<'_>) -> Command {
+    // A guest that outlives a killed xtask would burn two cores unseen.
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", PROGRAM]).args(args(machine));
+    match machine.terminal {
+        Terminal::Shell => command.stdin(Stdio::inherit()).stdout(Stdio::inherit()),
+        Terminal::Output => command.stdin(Stdio::null()).stdout(Stdio::piped()),
+    };
+    command
+}
+
+/// The lines of the child's standard output, as they come. Closed when the output ends; for an inherited output, when
+/// the child does.
+fn read_lines(child: &mut Child) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    if let Some(out) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut out = BufReader::new(out);
+            let mut line = Vec::new();
+            while out.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+                let text = String::from_utf8_lossy(&line);
+                if sender.send(text.trim_end_matches(['\n', '\r']).to_owned()).is_err() {
+                    break;
+                }
+                line.clear();
+            }
+        });
+    }
+    receiver
+}

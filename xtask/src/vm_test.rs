@@ -1,0 +1,132 @@
+//! `cargo xtask vm-test`: the tests that need a real kernel, in the guest.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::counts::Counts;
+use crate::kernel::list::Skip;
+use crate::paths::Paths;
+use crate::progress::duration;
+use crate::vm::{Guest, Job};
+
+/// Far above what a run takes, far below the time that CI has.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// Which tests, and how the kernel is booted.
+pub struct Selection<'a> {
+    /// Parts of names; none for all.
+    pub filters: &'a [String],
+    pub kaslr: bool,
+}
+
+pub fn run(paths: &Paths, kernel: &str, selection: &Selection<'_>) -> Result<Counts> {
+    let guest = Guest::prepare(paths, kernel)?;
+    run_in(&guest, selection)
+}
+
+/// Boots once and runs the tests. A kernel that complains counts as one failed test more; so does one that crashes.
+pub fn run_in(guest: &Guest<'_>, selection: &Selection<'_>) -> Result<Counts> {
+    let spec = &guest.kernel.spec;
+    for Skip { test, reason } in &spec.skip {
+        println!("skipped on {}: {test}: {reason}", spec.name);
+    }
+    let script = script(&spec.name, selection.filters, &spec.skip)?;
+    let name = if selection.kaslr { "test" } else { "test-nokaslr" };
+    let job = Job { name, script: &script, kaslr: selection.kaslr, limit: LIMIT };
+    let mut summary = Summary::default();
+    let outcome = guest.run(&job, |line| {
+        println!("{line}");
+        summary.read(line);
+    });
+    let failure = match outcome {
+        Ok(outcome) => {
+            eprintln!("VM tests: {}", duration(outcome.took));
+            summary.judge(outcome.status, outcome.complaints)
+        }
+        Err(err) => Some(format!("{err:#}")),
+    };
+    if let Some(text) = failure {
+        println!("the VM run failed: {text}");
+        summary.counts.failed += 1;
+    }
+    Ok(summary.counts)
+}
+
+/// What the job printed about itself.
+#[derive(Default)]
+struct Summary {
+    counts: Counts,
+    seen: bool,
+}
+
+impl Summary {
+    fn read(&mut self, line: &str) {
+        if let Some(counts) = Counts::of_line(line) {
+            self.counts += counts;
+            self.seen = true;
+        }
+    }
+
+    /// What went wrong beyond tests that failed and are counted already.
+    fn judge(&self, status: i32, complaints: Option<String>) -> Option<String> {
+        if complaints.is_some() {
+            return complaints;
+        }
+        match status {
+            _ if !self.seen => {
+                Some(format!("inject-tests ended with status {status} and without a summary"))
+            }
+            0 => None,
+            _ if self.counts.failed > 0 => None,
+            _ => Some(format!("inject-tests ended with status {status} though no test failed")),
+        }
+    }
+}
+
+fn script(kernel: &str, filters: &[String], skip: &[Skip]) -> Result<String> {
+    let mut words = vec!["exec", "/bin/inject-tests", "--test-threads=1", "--color=never"];
+    for Skip { test, .. } in skip {
+        words.extend(["--skip", test]);
+    }
+    words.extend(filters.iter().map(String::as_str));
+    let command = shlex::try_join(words).context("a filter holds a NUL byte")?;
+    let kernel = shlex::try_quote(kernel)?;
+    Ok(format!("#!/bin/sh\nexport INJECT_KERNEL={kernel} RUST_BACKTRACE=1\n{command}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OK: &str = "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+    const FAILED: &str =
+        "test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out";
+
+    fn summary(lines: &[&str]) -> Summary {
+        let mut summary = Summary::default();
+        lines.iter().for_each(|line| summary.read(line));
+        summary
+    }
+
+    #[test]
+    fn a_clean_run_and_a_counted_failure_need_no_words() {
+        assert_eq!(summary(&["test a ... ok", OK]).judge(0, None), None);
+        assert_eq!(summary(&[FAILED]).judge(101, None), None);
+    }
+
+    #[test]
+    fn a_missing_summary_a_bad_status_and_a_kernel_that_complains_fail() {
+        assert!(summary(&["test a ... ok"]).judge(0, None).is_some());
+        assert!(summary(&[OK]).judge(101, None).is_some());
+        assert!(summary(&[OK]).judge(0, Some("WARNING: x".into())).is_some());
+    }
+
+    #[test]
+    fn words_reach_the_tests_whole() {
+        let skip = [Skip { test: "clones".into(), reason: "none here".into() }];
+        let text = script("6.1-keyed", &["two words".to_owned()], &skip).unwrap();
+        assert!(text.contains("INJECT_KERNEL=6.1-keyed"), "{text}");
+        assert!(text.ends_with("--skip clones 'two words'\n"), "{text}");
+    }
+}
