@@ -20,6 +20,15 @@ pub fn build(paths: &Paths, ebpf_object: &Path, packages: &[&str]) -> Result<Vec
         command.args(["--package", package, "--bin", package]);
     }
     run(&packages.join(" and "), &mut command, &log)?;
-    let dir = paths.target.join(TARGET).join("release");
+    let dir = dir(paths);
     Ok(packages.iter().map(|package| dir.join(package)).collect())
+}
+
+/// Whether an earlier job has built them, perhaps from other sources: then the next build is short.
+pub fn are_built(paths: &Paths) -> bool {
+    dir(paths).join("inject").is_file()
+}
+
+fn dir(paths: &Paths) -> PathBuf {
+    paths.target.join(TARGET).join("release")
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask test`: all tests, ending in one line with the sum.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
@@ -9,10 +10,13 @@ use crate::cargo::cargo;
 use crate::counts::Counts;
 use crate::kernel::list::DEFAULT;
 use crate::paths::Paths;
+use crate::progress::duration;
+use crate::run::run as run_logged;
 use crate::vm::Guest;
 use crate::vm_test::{Selection, run_in};
 
 pub fn run(paths: &Paths) -> Result<Counts> {
+    let started = Instant::now();
     // First what may ask: nobody wants to be asked after minutes of tests.
     let guest = Guest::prepare(paths, DEFAULT)?;
     let mut sum = unit_tests(paths)?;
@@ -21,16 +25,23 @@ pub fn run(paths: &Paths) -> Result<Counts> {
     for selection in [everything, addresses] {
         sum += run_in(&guest, &selection)?;
     }
+    println!("all tests: {}", duration(started.elapsed()));
     Ok(sum)
 }
 
 /// The tests that need no kernel. What does not compile counts as one failure.
 fn unit_tests(paths: &Paths) -> Result<Counts> {
-    let mut command = cargo(paths);
-    command.args(["test", "--quiet", "--workspace", "--no-fail-fast"]).stdin(Stdio::null());
-    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
-    let mut counts = Counts::default();
+    let log = paths.fresh_log("unit-tests")?;
+    let started = Instant::now();
+    if let Err(err) = run_logged("build the unit tests", cargo_test(paths).arg("--no-run"), &log) {
+        println!("{err:#}");
+        return Ok(Counts { passed: 0, failed: 1 });
+    }
+    let mut command = cargo_test(paths);
+    command.args(["--quiet", "--no-fail-fast"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().context("cannot start cargo test")?;
     let out = child.stdout.take().context("cargo's output is not piped")?;
+    let mut counts = Counts::default();
     for line in BufReader::new(out).lines() {
         let line = line?;
         println!("{line}");
@@ -43,5 +54,12 @@ fn unit_tests(paths: &Paths) -> Result<Counts> {
         println!("cargo test failed ({status}) though no test did");
         counts.failed += 1;
     }
+    eprintln!("unit tests: {}", duration(started.elapsed()));
     Ok(counts)
+}
+
+fn cargo_test(paths: &Paths) -> Command {
+    let mut cargo = cargo(paths);
+    cargo.args(["test", "--workspace"]);
+    cargo
 }

@@ -77,6 +77,9 @@ impl Summary {
             _ if !self.seen => {
                 Some(format!("inject-tests ended with status {status} and without a summary"))
             }
+            _ if self.counts == Counts::default() => {
+                Some("no test ran: none has such a name".into())
+            }
             0 => None,
             _ if self.counts.failed > 0 => None,
             _ => Some(format!("inject-tests ended with status {status} though no test failed")),
@@ -113,6 +116,12 @@ mod tests {
     fn a_clean_run_and_a_counted_failure_need_no_words() {
         assert_eq!(summary(&["test a ... ok", OK]).judge(0, None), None);
         assert_eq!(summary(&[FAILED]).judge(101, None), None);
+    }
+
+    #[test]
+    fn a_run_without_a_test_fails() {
+        let none = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out";
+        assert!(summary(&[none]).judge(0, None).is_some());
     }
 
     #[test]

@@ -22,7 +22,6 @@ pub fn packages(part: Part) -> &'static [&'static str] {
             "dwarves",
             "flex",
             "gcc",
-            "kmod",
             "libc6-dev",
             "libelf-dev",
             "make",

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::guest_programs;
 use crate::kernel::Kernel;
 use crate::kernel::list::Spec;
 use crate::paths::Paths;
@@ -57,8 +58,8 @@ pub fn ensure(paths: &Paths, parts: &[Part], kernel: Option<&Spec>) -> Result<To
             Step::RustSource => rust::add_source(paths)?,
             Step::MuslTarget => rust::add_musl_target(paths)?,
             Step::BpfLinker => rust::install_bpf_linker(paths)?,
-            // Not an installation: the job itself does it. It is in the plan for its time and size.
-            Step::Kernel(_) => {}
+            // Not installations: the job itself does them. They are in the plan for their time and size.
+            Step::Programs | Step::Kernel(_) => {}
         }
     }
     Ok(tools)
@@ -84,6 +85,9 @@ fn make_plan(paths: &Paths, parts: &[Part], kernel: Option<&Spec>) -> Result<Pla
     }
     if parts.contains(&Part::Programs) && !rust::has_musl_target(&sysroot) {
         steps.push(Step::MuslTarget);
+    }
+    if parts.contains(&Part::Programs) && !steps.is_empty() && !guest_programs::are_built(paths) {
+        steps.push(Step::Programs);
     }
     if let Some(spec) = kernel
         && !Kernel::is_cached(paths, spec)

@@ -10,6 +10,9 @@ pub enum Step {
     RustSource,
     MuslTarget,
     BpfLinker,
+    /// Not installed: the job builds them, and that takes a while the first time.
+    Programs,
+    /// Likewise.
     Kernel(String),
 }
 
@@ -35,6 +38,7 @@ impl Step {
             Self::RustSource => (0.2, 0.05),
             Self::MuslTarget => (0.2, 0.15),
             Self::BpfLinker => (1.5, 0.02),
+            Self::Programs => (2.5, 1.5),
             Self::Kernel(_) => (9.0, 3.0),
         };
         Cost { minutes, gib }
@@ -50,6 +54,7 @@ impl Step {
             Self::BpfLinker => {
                 format!("build bpf-linker {BPF_LINKER_VERSION}, for this project only")
             }
+            Self::Programs => "build the eBPF programs, and what loads them".into(),
             Self::Kernel(name) => format!("build the kernel {name}, once; it stays in the cache"),
         }
     }
