@@ -18,6 +18,10 @@ pub trait Call {
     fn preempt_count(&self) -> u32;
     /// Whether the current task is tracked and past its exec.
     fn task_in_scope(&self) -> bool;
+    /// Whether the current process is one that rules without a scope leave alone.
+    fn process_is_exempt(&self) -> bool;
+    /// The kernel's memory at that address; 0 where it cannot be read.
+    fn kernel_word(&self, address: u64) -> u64;
     /// The function's argument of that index, from 0.
     fn argument(&self, index: u32) -> u64;
     /// 32 random bits.
@@ -31,6 +35,8 @@ pub enum Outcome {
     Disarmed,
     /// Interrupt context.
     OutsideTask,
+    /// A process that must not be hit by accident.
+    Exempt,
     /// A task that the rule does not cover.
     OutOfScope,
     /// The function's guard kept it from failing.
@@ -52,7 +58,11 @@ pub fn decide(rule: &Rule, call: &impl Call) -> Outcome {
     if call.preempt_count() & NOT_IN_TASK != 0 {
         return Outcome::OutsideTask;
     }
-    if rule.scoped != 0 && !call.task_in_scope() {
+    if rule.scoped == 0 {
+        if call.process_is_exempt() {
+            return Outcome::Exempt;
+        }
+    } else if !call.task_in_scope() {
         return Outcome::OutOfScope;
     }
     if guarded(&rule.guard, call) {
@@ -66,7 +76,8 @@ fn guarded(guard: &Guard, call: &impl Call) -> bool {
     (guard.flags_argument != 0
         && call.argument(guard.flags_argument - 1) & guard.refused_flags != 0)
         || (guard.pointer_argument != 0
-            && call.argument(guard.pointer_argument - 1) == guard.refused_pointer)
+            && call.argument(guard.pointer_argument - 1)
+                == call.kernel_word(guard.refused_pointer_at))
 }
 
 /// Whether these random bits mean failure: true for `threshold` of the 2^32 values.
@@ -88,6 +99,7 @@ mod tests {
         armed_until: u64,
         preempt_count: u32,
         in_scope: bool,
+        exempt: bool,
         arguments: [u64; 2],
         random: u32,
         asked: Cell<u32>,
@@ -106,6 +118,12 @@ mod tests {
         fn task_in_scope(&self) -> bool {
             self.in_scope
         }
+        fn process_is_exempt(&self) -> bool {
+            self.exempt
+        }
+        fn kernel_word(&self, address: u64) -> u64 {
+            address + 1
+        }
         fn argument(&self, index: u32) -> u64 {
             self.arguments[index as usize]
         }
@@ -121,6 +139,7 @@ mod tests {
             armed_until: 20,
             preempt_count: 0,
             in_scope: true,
+            exempt: false,
             arguments: [0; 2],
             random: 0,
             asked: Cell::new(0),
@@ -171,9 +190,21 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_without_a_scope_leaves_exempt_processes_alone() {
+        let exempt = Fake { exempt: true, ..call() };
+        let everywhere = Rule { scoped: 0, ..always() };
+        assert_eq!(decide(&everywhere, &exempt), Outcome::Exempt);
+        assert_eq!(decide(&always(), &exempt), Outcome::Injected);
+    }
+
+    #[test]
     fn guards_keep_what_must_not_fail_from_failing() {
-        let guard =
-            Guard { pointer_argument: 1, refused_pointer: 77, flags_argument: 2, refused_flags: 8 };
+        let guard = Guard {
+            pointer_argument: 1,
+            refused_pointer_at: 76,
+            flags_argument: 2,
+            refused_flags: 8,
+        };
         let rule = Rule { guard, ..always() };
         let outcome = |arguments| decide(&rule, &Fake { arguments, ..call() });
         assert_eq!(outcome([77, 0]), Outcome::Guarded);

@@ -10,6 +10,9 @@ pub const MAX_RULES: u32 = 1024;
 /// Preallocated, so that following a fork allocates nothing under our own faults.
 pub const MAX_TASKS: u32 = 16384;
 
+/// Processes that rules without a scope leave alone: the entries of the map `EXEMPT`.
+pub const MAX_EXEMPT: u32 = 256;
+
 /// A rate is an integer over this: a call fails if 32 random bits, as a number, are below the threshold.
 pub const CERTAIN: u64 = 1 << 32;
 
@@ -20,6 +23,7 @@ pub const TASK_IN_SCOPE: u32 = 1;
 
 /// The control word, in a memory-mapped map.
 #[repr(C)]
+#[derive(Debug, Default)]
 pub struct Control {
     /// The session acts while `CLOCK_MONOTONIC_COARSE`, in nanoseconds, is below this. 0: disarmed.
     pub armed_until: AtomicU64,
@@ -50,12 +54,12 @@ pub struct Rule {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
-    /// Whose calls, as an argument's index plus one, are refused when it equals `refused_pointer`. 0: no such test.
+    /// Whose calls, as an argument's index plus one, are refused when it equals the one at `refused_pointer_at`. 0: no such test.
     pub pointer_argument: u32,
     /// The same for the argument that holds the allocation flags, tested against `refused_flags`.
     pub flags_argument: u32,
-    /// The bootstrap cache: the value of the kernel's variable `kmem_cache`.
-    pub refused_pointer: u64,
+    /// Where the refused pointer is kept: the address of the kernel's variable `kmem_cache`, the bootstrap cache.
+    pub refused_pointer_at: u64,
     /// `__GFP_NOFAIL`.
     pub refused_flags: u64,
 }
@@ -70,6 +74,8 @@ pub struct Counters {
     pub seen: AtomicU64,
     /// ... outside a task's own context (interrupts), so not eligible.
     pub outside_task: AtomicU64,
+    /// ... in a process that a rule without a scope leaves alone (PID 1, the command, its ancestors).
+    pub exempt: AtomicU64,
     /// ... in the scope of the rule.
     pub in_scope: AtomicU64,
     /// ... in scope, but kept from failing by the function's guard.

@@ -1,7 +1,8 @@
 //! One call of an injectable function: asks the shared decision, and counts what became of it.
 
 use aya_ebpf::helpers::{
-    bpf_get_current_pid_tgid, bpf_get_prandom_u32, generated::bpf_ktime_get_coarse_ns,
+    bpf_get_current_pid_tgid, bpf_get_prandom_u32, bpf_probe_read_kernel,
+    generated::bpf_ktime_get_coarse_ns,
 };
 use inject_common::{
     decide::{Call, Outcome, decide},
@@ -11,7 +12,7 @@ use inject_common::{
 use crate::{
     atomic::{increment, load},
     kernel,
-    maps::{CONTROL, COUNTERS, RULES, TASKS},
+    maps::{CONTROL, COUNTERS, EXEMPT, RULES, TASKS},
 };
 
 /// How a mechanism hands over the function's arguments.
@@ -51,6 +52,19 @@ impl<A: Arguments> Call for LiveCall<'_, A> {
     }
 
     #[inline(always)]
+    fn process_is_exempt(&self) -> bool {
+        let process = (bpf_get_current_pid_tgid() >> 32) as u32;
+        // SAFETY: the value is not looked at.
+        unsafe { EXEMPT.get(process) }.is_some()
+    }
+
+    #[inline(always)]
+    fn kernel_word(&self, address: u64) -> u64 {
+        // SAFETY: the helper checks the address itself and reports what it cannot read.
+        unsafe { bpf_probe_read_kernel(address as *const u64) }.unwrap_or(0)
+    }
+
+    #[inline(always)]
     fn argument(&self, index: u32) -> u64 {
         self.arguments.get(index)
     }
@@ -83,6 +97,7 @@ fn count(counters: &Counters, outcome: Outcome) {
     match outcome {
         Outcome::Disarmed | Outcome::OutOfScope => {}
         Outcome::OutsideTask => increment(&counters.outside_task),
+        Outcome::Exempt => increment(&counters.exempt),
         Outcome::Guarded => {
             increment(&counters.in_scope);
             increment(&counters.guarded);

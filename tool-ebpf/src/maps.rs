@@ -5,7 +5,7 @@ use aya_ebpf::{
     macros::map,
     maps::{Array, HashMap},
 };
-use inject_common::map::{Control, Counters, MAX_RULES, MAX_TASKS, Rule};
+use inject_common::map::{Control, Counters, MAX_EXEMPT, MAX_RULES, MAX_TASKS, Rule};
 
 /// One entry. The command stores through its own mapping, so that one store arms and disarms.
 #[map]
@@ -23,3 +23,7 @@ pub static COUNTERS: Array<Counters> = Array::with_max_entries(1, BPF_F_MMAPABLE
 /// Thread id to `TASK_*`.
 #[map]
 pub static TASKS: HashMap<u32, u32> = HashMap::with_max_entries(MAX_TASKS, 0);
+
+/// Process ids that rules without a scope leave alone. The value means nothing.
+#[map]
+pub static EXEMPT: HashMap<u32, u32> = HashMap::with_max_entries(MAX_EXEMPT, 0);

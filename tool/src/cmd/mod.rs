@@ -1,0 +1,27 @@
+//! The verbs: one file each.
+
+mod list;
+mod run;
+
+pub use list::list;
+pub use run::run;
+
+use std::fmt;
+
+/// Several failures of one kind, each on its own line.
+#[derive(Debug)]
+pub struct Several<E>(pub Vec<E>);
+
+impl<E: fmt::Display> fmt::Display for Several<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for Several<E> {}

@@ -1,0 +1,121 @@
+//! Kernel images as files: what the kernel was built with, read without root and without running it.
+//!
+//! An [`Image`] is an ELF `vmlinux`, checked when it is opened and read through a memory map only where a question
+//! leads. Addresses are those of the file, as linked; the running kernel's are higher by its KASLR slide.
+//!
+//! What comes out of a file may be damaged or hostile: nothing here panics, follows an unchecked offset or allocates by
+//! an unchecked count, and what contradicts itself is an error, not a guess.
+
+mod btf;
+mod bytes;
+mod elf;
+mod error;
+mod error_type;
+mod format;
+mod identity;
+mod index;
+mod jump_table;
+mod key;
+mod layout;
+mod section;
+#[cfg(test)]
+mod testing;
+mod whitelist;
+
+use std::{ops::Range, path::Path, sync::OnceLock};
+
+use object::{
+    LittleEndian as LE,
+    elf::{STT_FUNC, STT_OBJECT},
+};
+
+use self::{bytes::Bytes, elf::File, index::Index};
+pub use self::{
+    error::ImageError,
+    error_type::{ErrorType, UnknownErrorType},
+    jump_table::Site,
+    key::Key,
+    whitelist::Entry,
+};
+
+/// A kernel image. Cheap to open; its methods read what they need and keep only indices of symbols.
+pub struct Image<'a> {
+    file: File<'a>,
+    functions: OnceLock<Index>,
+    objects: OnceLock<Index>,
+}
+
+impl Image<'static> {
+    /// Opens an x86-64 `vmlinux`.
+    ///
+    /// The file is mapped, not read; it must not shrink while the image is in use.
+    ///
+    /// # Errors
+    /// [`ImageError::Open`], and everything that [`Image::parse`] reports.
+    pub fn open(path: &Path) -> Result<Self, ImageError> {
+        let map = crate::sys::map_file(path)
+            .map_err(|source| ImageError::Open { path: path.to_owned(), source })?;
+        Self::new(path.display().to_string(), Bytes::Mapped(map))
+    }
+}
+
+impl<'a> Image<'a> {
+    /// Reads an image that is in memory already; `name` stands for it in errors.
+    ///
+    /// The bytes must be aligned to 8, as those of a map or of a `Vec` of that size are.
+    ///
+    /// # Errors
+    /// [`ImageError::NotAnImage`], [`ImageError::Compressed`], [`ImageError::Unsupported`] for other kinds of files,
+    /// [`ImageError::Truncated`], [`ImageError::DebugOnly`], [`ImageError::Malformed`] for bad copies of the right one.
+    pub fn parse(name: &str, bytes: &'a [u8]) -> Result<Self, ImageError> {
+        Self::new(name.to_owned(), Bytes::Borrowed(bytes))
+    }
+
+    fn new(name: String, bytes: Bytes<'a>) -> Result<Self, ImageError> {
+        Ok(Self {
+            file: File::parse(name, bytes)?,
+            functions: OnceLock::new(),
+            objects: OnceLock::new(),
+        })
+    }
+
+    /// What the image is called in errors: its path.
+    pub fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// The address of a symbol, as linked. If several have the name, a global one, else the table's first.
+    ///
+    /// Takes a pass over the symbol table.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        self.file.symbol(name).map(|symbol| symbol.st_value.get(LE))
+    }
+
+    /// The addresses of a table's two bounding symbols, which are there if the kernel has `option`.
+    fn bounds(
+        &self,
+        start: &'static str,
+        stop: &'static str,
+        option: &'static str,
+    ) -> Result<Range<u64>, ImageError> {
+        let find = |symbol| {
+            self.symbol(symbol).ok_or_else(|| {
+                let name = self.file.name.clone();
+                if self.file.symbols().is_empty() {
+                    ImageError::Stripped { name, symbol }
+                } else {
+                    ImageError::NoSymbol { name, symbol, option }
+                }
+            })
+        };
+        Ok(find(start)?..find(stop)?)
+    }
+
+    fn functions(&self) -> &Index {
+        self.functions.get_or_init(|| Index::new(&self.file, STT_FUNC))
+    }
+
+    fn objects(&self) -> &Index {
+        self.objects.get_or_init(|| Index::new(&self.file, STT_OBJECT))
+    }
+}

@@ -1,0 +1,116 @@
+//! The client of the helper module.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+};
+
+use inject_common::keys::{CAN_HOLD, Count, Function, VERSION};
+
+use super::KeysError;
+use crate::sys::{self, KeysRequest};
+
+const PATH: &str = "/dev/inject_keys";
+
+/// The open device. The references it holds go when it is dropped, or when this process ends in whatever way.
+#[derive(Debug)]
+pub struct KeyDevice {
+    file: File,
+}
+
+/// A function to hold the key of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyedFunction {
+    /// For messages.
+    pub name: String,
+    /// Of the function, at run time.
+    pub address: u64,
+    /// The key that an image names, at run time; the kernel refuses another. None: no image was asked.
+    pub expected_key: Option<u64>,
+}
+
+impl KeyedFunction {
+    fn request(&self) -> Function {
+        Function { address: self.address, key: self.expected_key.unwrap_or(0) }
+    }
+}
+
+impl KeyDevice {
+    /// Opens it. None: the module is not loaded, or this kernel has no keys that it could hold.
+    pub fn open() -> Result<Option<Self>, KeysError> {
+        let file = match OpenOptions::new().read(true).write(true).open(PATH) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(KeysError::Open(error)),
+        };
+        let version = sys::keys_version(&file).map_err(KeysError::Request)?;
+        if version.version != VERSION {
+            return Err(KeysError::Version { module: version.version });
+        }
+        Ok((version.features & CAN_HOLD != 0).then_some(Self { file }))
+    }
+
+    /// References to the key of a function, of every holder and of this device. None: its calls are not guarded.
+    pub fn count(&self, function: &KeyedFunction, image: &str) -> Result<Option<Count>, KeysError> {
+        match sys::keys_count(&self.file, function.request()) {
+            Ok(count) => Ok(Some(count)),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENXIO) => Ok(None),
+                Some(libc::ESTALE) => Err(KeysError::Disagreement {
+                    function: function.name.clone(),
+                    image: image.to_owned(),
+                }),
+                _ => Err(KeysError::Refused { function: function.name.clone(), source: error }),
+            },
+        }
+    }
+
+    /// Takes a reference to the key of each function, or of none.
+    pub fn hold(self, functions: Vec<KeyedFunction>) -> Result<HeldKeys, KeysError> {
+        let requests: Vec<_> = functions.iter().map(KeyedFunction::request).collect();
+        if !requests.is_empty() {
+            sys::keys_list(&self.file, KeysRequest::Hold, &requests).map_err(
+                |(source, culprit)| KeysError::Refused {
+                    function: culprit
+                        .map_or_else(|| "the list".to_owned(), |at| functions[at].name.clone()),
+                    source,
+                },
+            )?;
+        }
+        Ok(HeldKeys { device: self, functions })
+    }
+}
+
+/// References that this process holds.
+#[must_use = "dropping this gives the references back"]
+#[derive(Debug)]
+pub struct HeldKeys {
+    device: KeyDevice,
+    functions: Vec<KeyedFunction>,
+}
+
+impl HeldKeys {
+    /// Fails unless every key reads as on, with our reference among its count.
+    pub fn verify(&self) -> Result<(), KeysError> {
+        for function in &self.functions {
+            let count = self.device.count(function, "")?;
+            if !count.is_some_and(|count| count.count > 0 && count.held > 0) {
+                return Err(KeysError::StillOff { function: function.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the references back and returns what every key's count is now, in the order of holding.
+    pub fn release(self) -> Result<Vec<u32>, KeysError> {
+        let requests: Vec<_> = self.functions.iter().map(KeyedFunction::request).collect();
+        if !requests.is_empty() {
+            sys::keys_list(&self.device.file, KeysRequest::Release, &requests)
+                .map_err(|(source, _)| KeysError::Request(source))?;
+        }
+        self.functions
+            .iter()
+            .map(|function| Ok(self.device.count(function, "")?.map_or(0, |count| count.count)))
+            .collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! The second witness: what the running kernel's image says of functions and keys.
+
+use std::{collections::HashMap, path::Path};
+
+use thiserror::Error;
+
+use crate::{
+    image::{Image, ImageError},
+    running::{Identity, RunningError, Symbols},
+};
+
+/// An image that is known to be the running kernel's, with addresses moved to where that kernel runs.
+#[derive(Debug)]
+pub struct Witness {
+    path: String,
+    /// By the function's address.
+    keys: HashMap<u64, ImageKey>,
+}
+
+/// A key, at run time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageKey {
+    /// Of the `struct static_key`.
+    pub address: u64,
+    /// Its symbol.
+    pub name: String,
+}
+
+/// Why an image cannot be a witness.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum WitnessError {
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Running(#[from] RunningError),
+    #[error(
+        "{image} is the image of another kernel than the one running ({what}); give the running \
+         kernel's vmlinux with --image"
+    )]
+    OtherKernel { image: String, what: String },
+    #[error(
+        "{image}: the running kernel's _stext is not to be found, so neither is its KASLR slide"
+    )]
+    NoSlide { image: String },
+}
+
+impl Witness {
+    /// Opens an image and checks that it is the running kernel's: by build id, else by banner.
+    pub fn open(path: &Path, symbols: &Symbols) -> Result<Self, WitnessError> {
+        let image = Image::open(path)?;
+        check_identity(&image, &Identity::read()?)?;
+        let name = || image.name().to_owned();
+        let slide = image
+            .symbol("_stext")
+            .zip(symbols.address("_stext"))
+            .map(|(linked, running)| running.wrapping_sub(linked))
+            .ok_or_else(|| WitnessError::NoSlide { image: name() })?;
+        let keys = image
+            .whitelist()?
+            .into_iter()
+            .filter_map(|entry| {
+                let key = entry.key?;
+                let address = key.address.wrapping_add(slide);
+                let key = ImageKey { address, name: key.name };
+                Some((entry.address.wrapping_add(slide), key))
+            })
+            .collect();
+        Ok(Self { path: name(), keys })
+    }
+
+    /// Where it was read from.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The key of the function at that address; None: its calls are not guarded.
+    pub fn key(&self, function: u64) -> Option<&ImageKey> {
+        self.keys.get(&function)
+    }
+}
+
+fn check_identity(image: &Image<'_>, running: &Identity) -> Result<(), WitnessError> {
+    let other = |what: String| WitnessError::OtherKernel { image: image.name().to_owned(), what };
+    if let (Some(image), Some(running)) = (image.build_id(), &running.build_id) {
+        if image == *running {
+            return Ok(());
+        }
+        return Err(other(format!("build ids {} and {}", short(&image), short(running))));
+    }
+    match image.banner() {
+        Some(banner) if banner.trim_end() == running.banner => Ok(()),
+        Some(banner) => Err(other(banner.trim_end().to_owned())),
+        None => Err(other("it has no banner".to_owned())),
+    }
+}
+
+fn short(build_id: &[u8]) -> String {
+    use std::fmt::Write as _;
+    build_id.iter().take(6).fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
