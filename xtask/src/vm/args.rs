@@ -13,6 +13,8 @@ pub struct Machine<'a> {
     pub console_log: &'a Path,
     /// Where the job's exit status goes.
     pub status: &'a Path,
+    /// Where QEMU's own complaints go.
+    pub qemu_log: &'a Path,
     pub terminal: Terminal,
     pub kaslr: bool,
 }
@@ -38,8 +40,7 @@ pub fn args(machine: &Machine<'_>) -> Vec<String> {
         }
         Accel::Tcg => {
             add("-accel", "tcg,thread=multi".into());
-            // Five levels of page tables only cost time where each walk is emulated.
-            add("-cpu", "max,la57=off".into());
+            add("-cpu", "max".into());
         }
     }
     add("-smp", "2".into());
@@ -108,6 +109,7 @@ mod tests {
             accel: Accel::Tcg,
             console_log: Path::new("/t/a,b/console.log"),
             status: Path::new("/t/status"),
+            qemu_log: Path::new("/t/qemu.log"),
             terminal: Terminal::Output,
             kaslr: true,
         }

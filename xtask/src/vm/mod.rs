@@ -8,6 +8,7 @@ mod qemu;
 mod rundir;
 mod tree;
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -147,6 +148,7 @@ impl<'a> Guest<'a> {
             accel: self.accel,
             console_log: &dir.console_log,
             status: &dir.status,
+            qemu_log: &dir.qemu_log,
             terminal,
             kaslr,
         }
@@ -156,9 +158,12 @@ impl<'a> Guest<'a> {
 /// What there is to read after a guest that could not report.
 fn last_words(dir: &RunDir, log: &str, complaints: Option<String>) -> String {
     let path = dir.console_log.display();
-    match complaints {
-        Some(text) => format!("the kernel complained, see {path}:\n{text}"),
-        None if log.is_empty() => format!("its kernel printed nothing ({path})"),
-        None => format!("the end of {path}:\n{}", tail(log, 20)),
+    if let Some(text) = complaints {
+        return format!("the kernel complained, see {path}:\n{text}");
     }
+    if log.is_empty() {
+        let qemu = fs::read_to_string(&dir.qemu_log).unwrap_or_default();
+        return format!("its kernel printed nothing\n{}", tail(&qemu, 20));
+    }
+    format!("the end of {path}:\n{}", tail(log, 20))
 }

@@ -1,5 +1,6 @@
 //! One run of QEMU: started so that it dies with us, watched against a wall clock, its output passed on line by line.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -37,7 +38,7 @@ pub fn run(
     limit: Option<Duration>,
     mut on_line: impl FnMut(&str),
 ) -> Result<Exit> {
-    let mut qemu = Guard(command(machine).spawn().context("cannot start QEMU")?);
+    let mut qemu = Guard(command(machine)?.spawn().context("cannot start QEMU")?);
     let deadline = limit.map(|limit| Instant::now() + limit);
     let lines = read_lines(&mut qemu.0);
     loop {
@@ -57,7 +58,7 @@ pub fn run(
     Ok(Exit::Ended)
 }
 
-fn command(machine: &Machine<'_>) -> Command {
+fn command(machine: &Machine<'_>) -> Result<Command> {
     // A guest that outlives a killed xtask would burn two cores unseen.
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", PROGRAM]).args(args(machine));
@@ -65,7 +66,8 @@ fn command(machine: &Machine<'_>) -> Command {
         Terminal::Shell => command.stdin(Stdio::inherit()).stdout(Stdio::inherit()),
         Terminal::Output => command.stdin(Stdio::null()).stdout(Stdio::piped()),
     };
-    command
+    command.stderr(File::create(machine.qemu_log)?);
+    Ok(command)
 }
 
 /// The lines of the child's standard output, as they come. Closed when the output ends; for an inherited output, when

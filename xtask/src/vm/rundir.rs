@@ -12,6 +12,8 @@ pub struct RunDir {
     pub initramfs: PathBuf,
     pub console_log: PathBuf,
     pub status: PathBuf,
+    /// What QEMU itself says.
+    pub qemu_log: PathBuf,
     _lock: File,
 }
 
@@ -28,13 +30,14 @@ impl RunDir {
                 number += 1;
                 continue;
             }
-            let files = ["initramfs", "console.log", "status"].map(|file| dir.join(file));
+            let files =
+                ["initramfs", "console.log", "status", "qemu.log"].map(|file| dir.join(file));
             for file in &files {
                 // What the last run left must not be taken for this one's.
                 fs::write(file, "").with_context(|| format!("cannot write {}", file.display()))?;
             }
-            let [initramfs, console_log, status] = files;
-            return Ok(Self { initramfs, console_log, status, _lock: lock });
+            let [initramfs, console_log, status, qemu_log] = files;
+            return Ok(Self { initramfs, console_log, status, qemu_log, _lock: lock });
         }
     }
 
