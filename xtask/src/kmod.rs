@@ -17,7 +17,16 @@ pub fn build(paths: &Paths, kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let mut make = make(&kernel.tree());
     make.arg(format!("M={}", dir.display())).arg("modules");
     run("kernel modules", &mut make, &log)?;
-    files(&dir, |name| name.ends_with(".ko"))
+    let order = dir.join("modules.order");
+    let order =
+        fs::read_to_string(&order).with_context(|| format!("cannot read {}", order.display()))?;
+    Ok(modules(&order).map(|name| dir.join(format!("{name}.ko"))).collect())
+}
+
+/// The names in make's list of what it built. Older kernels name the `.ko`, newer ones the `.o`. A `.ko` that merely lies
+/// in the folder may be from sources that are gone.
+fn modules(order: &str) -> impl Iterator<Item = &str> {
+    order.lines().filter_map(|line| Path::new(line.trim()).file_stem()?.to_str())
 }
 
 /// Copies what changed only, so that make has nothing to do when nothing did.
@@ -62,6 +71,12 @@ fn files(dir: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn makes_list_names_the_modules_whatever_the_kernel_writes() {
+        let names: Vec<&str> = modules("/t/inject_keys.ko\ninject_target.o\n\n").collect();
+        assert_eq!(names, ["inject_keys", "inject_target"]);
+    }
 
     #[test]
     fn only_sources_are_copied_and_unchanged_ones_keep_their_time() {
