@@ -10,7 +10,7 @@ pub const NOT_IN_TASK: u32 = 0x00ff_0000 | 0x0000_0100;
 
 /// What a decision asks its surroundings. Asked in the order of [`decide`], and only as far as needed.
 pub trait Call {
-    /// `CLOCK_MONOTONIC_COARSE` in nanoseconds.
+    /// The kernel's tick count.
     fn now(&self) -> u64;
     /// The control word.
     fn armed_until(&self) -> u64;

@@ -25,8 +25,13 @@ pub const TASK_IN_SCOPE: u32 = 1;
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Control {
-    /// The session acts while `CLOCK_MONOTONIC_COARSE`, in nanoseconds, is below this. 0: disarmed.
+    /// The session acts while the kernel's tick count is below this. 0: disarmed.
+    ///
+    /// Ticks (`jiffies`), because reading them costs one load in any context. Linux 6.1 offers tracing programs no
+    /// coarse clock, and a fine one may cost a trip to a slow device.
     pub armed_until: AtomicU64,
+    /// The tick count when the program `read_ticks` last ran: user space has no other way to learn it.
+    pub ticks: AtomicU64,
     /// Forks in scope that could not be followed, because `TASKS` was full.
     pub tasks_lost: AtomicU64,
 }
@@ -85,7 +90,7 @@ pub struct Counters {
 }
 
 const _: () = {
-    assert!(size_of::<Control>() == 16);
+    assert!(size_of::<Control>() == 24);
     assert!(size_of::<Guard>() == 24);
     assert!(size_of::<Rule>() == 48);
     assert!(size_of::<Counters>() == 128);

@@ -13,6 +13,13 @@ pub fn load(word: &AtomicU64) -> u64 {
     unsafe { word.as_ptr().read_volatile() }
 }
 
+/// Writes what the command reads.
+#[inline(always)]
+pub fn store(word: &AtomicU64, value: u64) {
+    // SAFETY: as above.
+    unsafe { word.as_ptr().write_volatile(value) };
+}
+
 /// Adds one. The old value is not returned, so every kernel's `xadd` instruction will do.
 #[cfg(target_arch = "bpf")]
 #[inline(always)]

@@ -1,9 +1,6 @@
 //! One call of an injectable function: asks the shared decision, and counts what became of it.
 
-use aya_ebpf::helpers::{
-    bpf_get_current_pid_tgid, bpf_get_prandom_u32, bpf_probe_read_kernel,
-    generated::bpf_ktime_get_coarse_ns,
-};
+use aya_ebpf::helpers::{bpf_get_current_pid_tgid, bpf_get_prandom_u32, bpf_probe_read_kernel};
 use inject_common::{
     decide::{Call, Outcome, decide},
     map::{Counters, TASK_IN_SCOPE},
@@ -28,9 +25,7 @@ struct LiveCall<'a, A> {
 impl<A: Arguments> Call for LiveCall<'_, A> {
     #[inline(always)]
     fn now(&self) -> u64 {
-        // The coarse clock, since any other may cost a trip to a slow timer.
-        // SAFETY: the helper has no preconditions.
-        unsafe { bpf_ktime_get_coarse_ns() }
+        kernel::ticks()
     }
 
     #[inline(always)]

@@ -1,6 +1,8 @@
 //! What the loader tells the programs about the running kernel: read-only data, constant for the verifier.
 
-use aya_ebpf::helpers::{bpf_get_smp_processor_id, bpf_probe_read_kernel};
+use aya_ebpf::helpers::{
+    bpf_get_smp_processor_id, bpf_probe_read_kernel, generated::bpf_jiffies64,
+};
 
 /// Address of the per-CPU variable that holds the preempt count, before a CPU's offset; 0: unknown.
 #[unsafe(no_mangle)]
@@ -34,6 +36,13 @@ pub fn cpus() -> u32 {
 pub fn current_cpu() -> u32 {
     // SAFETY: the helper has no preconditions.
     unsafe { bpf_get_smp_processor_id() }
+}
+
+/// The kernel's tick count, `jiffies`.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    // SAFETY: the helper has no preconditions.
+    unsafe { bpf_jiffies64() }
 }
 
 /// The preempt count of this CPU; 0 (task context) where it cannot be read.

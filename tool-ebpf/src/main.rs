@@ -16,6 +16,7 @@ mod kernel;
 mod kprobe;
 mod maps;
 mod scope;
+mod ticks;
 
 /// The kernel offers the helpers used here to programs with a GPL-compatible licence only.
 #[unsafe(no_mangle)]

@@ -254,12 +254,17 @@ async fn wait(
 }
 
 fn beat(session: &Session) {
-    if let Beat::After(gap) = session.beat() {
-        let gap = Duration::from_millis(gap.as_millis() as u64);
-        eprintln!(
-            "inject: was stopped or starved, so nothing was injected for {}; on again",
-            humantime::format_duration(gap)
-        );
+    match session.beat() {
+        Ok(Beat::InTime) => {}
+        Ok(Beat::After(gap)) => {
+            let gap = Duration::from_millis(gap.as_millis() as u64);
+            eprintln!(
+                "inject: was stopped or starved, so nothing was injected for {}; on again",
+                humantime::format_duration(gap)
+            );
+        }
+        // The next beat may do better; if none does, the session disarms itself.
+        Err(error) => eprintln!("inject: {error}"),
     }
 }
 

@@ -27,6 +27,8 @@ pub enum MechanismError {
     Attach { mechanism: &'static str, function: String, source: io::Error },
     #[error("forks cannot be followed: {0}")]
     Tasks(#[from] aya::programs::ProgramError),
+    #[error("the kernel's clock cannot be read (BPF_PROG_TEST_RUN): {0}")]
+    Clock(aya::programs::ProgramError),
     #[error("a link that was just made is gone: {0}")]
     LinkLost(io::Error),
 }

@@ -5,6 +5,7 @@ mod fmod_ret;
 mod kprobe_multi;
 mod object;
 mod tasks;
+mod ticks;
 
 use std::os::fd::OwnedFd;
 

@@ -84,6 +84,11 @@ impl Object {
         &mut self.ebpf
     }
 
+    /// The same, to read.
+    pub(super) fn ebpf_ref(&self) -> &Ebpf {
+        &self.ebpf
+    }
+
     /// The descriptor of an array map.
     pub fn array(&self, name: &'static str) -> Result<BorrowedFd<'_>, MechanismError> {
         match self.ebpf.map(name) {

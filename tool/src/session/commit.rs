@@ -75,7 +75,7 @@ impl Session {
             Scope::System => object.exempt(&kernel::exempt_processes()?)?,
             Scope::Command(process) => object.follow_task(process.as_raw() as u32)?,
         }
-        let control = ControlWord::map(&object)?;
+        let control = ControlWord::map(&mut object)?;
         let cpus = constants.cpus as usize;
         let counters = SharedArray::map(object.array("COUNTERS")?, functions.len() * cpus)
             .map_err(|source| MechanismError::Map { name: "COUNTERS", source })?;
@@ -85,7 +85,7 @@ impl Session {
         let held = hold(keys, &functions)?;
         let session = Self { control, held, attached, counters, object, functions, cpus };
         session.verify()?;
-        session.control.arm();
+        session.control.arm(&session.object)?;
         Ok(session)
     }
 
@@ -98,8 +98,8 @@ impl Session {
     }
 
     /// Keeps the session acting; to be called every [`super::HEARTBEAT`].
-    pub fn beat(&self) -> Beat {
-        self.control.beat()
+    pub fn beat(&self) -> Result<Beat, SessionError> {
+        Ok(self.control.beat(&self.object)?)
     }
 
     /// aya's side of the object, for its log.

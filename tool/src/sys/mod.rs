@@ -1,17 +1,17 @@
 //! The unsafe edge: one thin, safe function for each thing that only the kernel's raw interface offers.
 
 mod bpf;
-mod clock;
 mod fork;
 mod keys_ioctl;
 mod memory;
 mod process;
+mod quiesce;
 
 pub use bpf::{
     Attach, LinkInfo, ProgramKind, create_link, kernel_program, link_info, load_program,
 };
-pub use clock::{coarse_now, wait_for_running_programs};
 pub use fork::{Forked, fork};
 pub use keys_ioctl::{KeysRequest, keys_count, keys_list, keys_version};
 pub use memory::{SharedArray, map_file};
 pub use process::pidfd;
+pub use quiesce::wait_for_running_programs;

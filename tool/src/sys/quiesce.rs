@@ -1,13 +1,6 @@
-//! Time as the eBPF programs see it, and the wait for those that are running.
+//! The wait for eBPF programs that are running.
 
 use std::io;
-
-/// `CLOCK_MONOTONIC_COARSE` in nanoseconds: the clock that the programs compare the control word with.
-pub fn coarse_now() -> u64 {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC_COARSE)
-        .expect("this clock exists since Linux 2.6.32");
-    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-}
 
 /// Returns when every non-sleepable eBPF program that was running at the time of the call has ended.
 ///
