@@ -13,6 +13,9 @@ use super::args::{Machine, Terminal, args};
 
 pub const PROGRAM: &str = "qemu-system-x86_64";
 
+/// How often a wait without a limit wakes up for nothing.
+const A_WHILE: Duration = Duration::from_secs(3600);
+
 /// How QEMU itself ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -39,23 +42,27 @@ pub fn run(
     mut on_line: impl FnMut(&str),
 ) -> Result<Exit> {
     let mut qemu = Guard(command(machine)?.spawn().context("cannot start QEMU")?);
-    let deadline = limit.map(|limit| Instant::now() + limit);
+    let mut deadline = limit.map(|limit| Instant::now() + limit);
+    let mut exit = Exit::Ended;
     let lines = read_lines(&mut qemu.0);
     loop {
-        let wait = deadline
-            .map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
-        if wait.is_zero() {
-            return Ok(Exit::TimedOut);
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            exit = Exit::TimedOut;
+            deadline = None;
+            // The pipe still holds the line that the job was in the middle of: it says where it hangs.
+            qemu.0.kill()?;
         }
-        // The pipe ends with QEMU.
-        match lines.recv_timeout(wait.min(Duration::from_secs(3600))) {
+        let wait = deadline.map_or(A_WHILE, |deadline| deadline - now);
+        match lines.recv_timeout(wait) {
             Ok(line) => on_line(&line),
             Err(RecvTimeoutError::Timeout) => {}
+            // The pipe ends with QEMU.
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
     qemu.0.wait()?;
-    Ok(Exit::Ended)
+    Ok(exit)
 }
 
 fn command(machine: &Machine<'_>) -> Result<Command> {
