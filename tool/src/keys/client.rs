@@ -79,6 +79,16 @@ impl KeyDevice {
         }
         Ok(HeldKeys { device: self, functions })
     }
+
+    /// Gives back one of this device's references to the key of each function, or of none.
+    pub fn release(&self, functions: &[KeyedFunction]) -> Result<(), KeysError> {
+        let requests: Vec<_> = functions.iter().map(KeyedFunction::request).collect();
+        if requests.is_empty() {
+            return Ok(());
+        }
+        sys::keys_list(&self.file, KeysRequest::Release, &requests)
+            .map_err(|(source, _)| KeysError::Request(source))
+    }
 }
 
 /// References that this process holds.
@@ -103,11 +113,7 @@ impl HeldKeys {
 
     /// Gives the references back and returns what every key's count is now, in the order of holding.
     pub fn release(self) -> Result<Vec<u32>, KeysError> {
-        let requests: Vec<_> = self.functions.iter().map(KeyedFunction::request).collect();
-        if !requests.is_empty() {
-            sys::keys_list(&self.device.file, KeysRequest::Release, &requests)
-                .map_err(|(source, _)| KeysError::Request(source))?;
-        }
+        self.device.release(&self.functions)?;
         self.functions
             .iter()
             .map(|function| Ok(self.device.count(function, "")?.map_or(0, |count| count.count)))

@@ -68,7 +68,7 @@ impl Session {
             })
             .collect::<Result<Vec<_>, SessionError>>()?;
 
-        let constants = kernel::constants(running)?;
+        let constants = kernel::constants(running, options.scope != Scope::System)?;
         let mut object = Object::load(&constants, functions.len())?;
         write_rules(&mut object, running, &functions, options)?;
         match options.scope {

@@ -9,19 +9,27 @@ use crate::{
     running::{Running, RunningError, possible_cpus},
 };
 
-/// Constants for the programs.
-pub(super) fn constants(running: &Running) -> Result<ProgramConstants, SessionError> {
-    let needs = RunningError::NoBtf { needs: "following the command's processes" };
-    let btf = running.btf.as_ref().ok_or(needs)?;
-    let task_pid = btf.field_offset("task_struct", "pid").ok_or_else(|| RunningError::Format {
-        path: "/sys/kernel/btf/vmlinux".into(),
-        what: "struct task_struct without pid".to_owned(),
-    })?;
+/// Constants for the programs. Tasks can be followed only where BTF tells how they look.
+pub(super) fn constants(
+    running: &Running,
+    follow_tasks: bool,
+) -> Result<ProgramConstants, SessionError> {
+    let task_pid = if follow_tasks { task_pid(running)? } else { 0 };
     let (preempt_count, per_cpu_offset) = preempt_count(running).unwrap_or_else(|| {
         log::info!("the preempt count is not to be found: interrupts count as the task they hit");
         (0, 0)
     });
     Ok(ProgramConstants { preempt_count, per_cpu_offset, task_pid, cpus: possible_cpus()? })
+}
+
+fn task_pid(running: &Running) -> Result<u64, RunningError> {
+    let needs = RunningError::NoBtf { needs: "limiting faults to a command" };
+    running.btf.as_ref().ok_or(needs)?.field_offset("task_struct", "pid").ok_or_else(|| {
+        RunningError::Format {
+            path: "/sys/kernel/btf/vmlinux".into(),
+            what: "struct task_struct without pid".to_owned(),
+        }
+    })
 }
 
 /// Where x86 keeps the preempt count: a variable of its own (to 6.1, and again from 6.15), or a field of `pcpu_hot`.

@@ -1,0 +1,43 @@
+//! The tests: one file an area.
+
+mod demo;
+mod errors;
+mod holders;
+mod kaslr;
+mod kill;
+mod list;
+mod run;
+mod scope;
+mod status;
+
+/// What a test does.
+pub type Case = fn() -> anyhow::Result<()>;
+
+/// All tests, by path. The first one loads every program: nothing else makes sense if that fails.
+pub fn all() -> Vec<(String, Case)> {
+    let areas: [(&str, &[(&str, Case)]); 9] = [
+        ("run", run::CASES),
+        ("list", list::CASES),
+        ("scope", scope::CASES),
+        ("status", status::CASES),
+        ("errors", errors::CASES),
+        ("holders", holders::CASES),
+        ("kaslr", kaslr::CASES),
+        ("kill", kill::CASES),
+        ("demo", demo::CASES),
+    ];
+    areas
+        .into_iter()
+        .flat_map(|(area, cases)| {
+            cases.iter().map(move |(name, case)| (format!("{area}::{name}"), *case))
+        })
+        .collect()
+}
+
+/// Pairs functions with their names.
+macro_rules! cases {
+    ($($name:ident),+ $(,)?) => {
+        pub const CASES: &[(&str, $crate::cases::Case)] = &[$((stringify!($name), $name)),+];
+    };
+}
+use cases;

@@ -1,0 +1,107 @@
+//! What the kernel shows from outside: who is attached, which key is up.
+
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail, ensure};
+use inject::{
+    keys::{KeyDevice, KeyedFunction},
+    running::Symbols,
+};
+
+/// Functions with keys on keyed kernels.
+const KEYED: [&str; 2] = ["should_failslab", "should_fail_alloc_page"];
+
+/// Whether the guest's kernel has our patches.
+pub fn kernel_is_keyed() -> anyhow::Result<bool> {
+    Ok(Symbols::read()?.contains("get_injection_key"))
+}
+
+/// Where a function is at run time.
+pub fn address(function: &str) -> anyhow::Result<u64> {
+    Symbols::read()?.address(function).with_context(|| format!("{function} is nowhere"))
+}
+
+/// The helper's view of a function.
+pub fn keyed(function: &str) -> anyhow::Result<KeyedFunction> {
+    Ok(KeyedFunction { name: function.to_owned(), address: address(function)?, expected_key: None })
+}
+
+/// References to the key of a function.
+pub fn key_count(function: &str) -> anyhow::Result<u32> {
+    let device = KeyDevice::open()?.context("there is no helper")?;
+    let count = device.count(&keyed(function)?, "")?;
+    Ok(count.with_context(|| format!("{function} has no key"))?.count)
+}
+
+/// The lines of `enabled_functions`: what ftrace has hooked, for whomever.
+pub fn hooked() -> anyhow::Result<Vec<String>> {
+    let text = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions")?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Ids of all eBPF links.
+pub fn links() -> Vec<u32> {
+    aya::programs::loaded_links().filter_map(Result::ok).map(|link| link.id()).collect()
+}
+
+/// Names of all eBPF programs.
+pub fn programs() -> Vec<String> {
+    let name = |info: aya::programs::ProgramInfo| info.name_as_str().unwrap_or("?").to_owned();
+    aya::programs::loaded_programs().filter_map(Result::ok).map(name).collect()
+}
+
+/// Fails if anything is attached, or any key is up.
+pub fn expect_clean() -> anyhow::Result<()> {
+    let hooked = hooked()?;
+    ensure!(hooked.is_empty(), "functions are hooked: {hooked:?}");
+    let probes = std::fs::read_to_string("/sys/kernel/debug/kprobes/list")?;
+    ensure!(probes.is_empty(), "there are kprobes: {probes}");
+    let links = links();
+    ensure!(links.is_empty(), "there are eBPF links: {links:?}");
+    let programs = programs();
+    ensure!(programs.is_empty(), "there are eBPF programs: {programs:?}");
+    if kernel_is_keyed()? {
+        for function in KEYED {
+            let count = key_count(function)?;
+            ensure!(count == 0, "the key of {function} has {count} references");
+        }
+    }
+    Ok(())
+}
+
+/// The same, within a second: the kernel frees programs and links after the fact.
+pub fn expect_clean_soon() -> anyhow::Result<()> {
+    within(Duration::from_secs(1), expect_clean)
+}
+
+/// Tries until it works, or fails with the last error when the time is over.
+pub fn within(time: Duration, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let end = Instant::now() + time;
+    loop {
+        match check() {
+            Ok(()) => return Ok(()),
+            Err(error) if Instant::now() >= end => {
+                return Err(error.context(format!("still so after {time:?}")));
+            }
+            Err(_) => sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Waits until a session is armed: its function is hooked, and on a keyed kernel its key is up.
+pub fn wait_for_session(function: &str) -> anyhow::Result<()> {
+    let keyed = kernel_is_keyed()? && KEYED.contains(&function);
+    within(Duration::from_secs(20), || {
+        if !hooked()?.iter().any(|line| line.starts_with(function)) {
+            bail!("{function} is not hooked");
+        }
+        ensure!(!keyed || key_count(function)? > 0, "the key of {function} is off");
+        Ok(())
+    })?;
+    // Verifying and arming come after that.
+    sleep(Duration::from_millis(300));
+    Ok(())
+}

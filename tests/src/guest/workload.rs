@@ -1,0 +1,85 @@
+//! Programs that tests run under injection: `inject-tests workload NAME …`.
+
+use std::{
+    fs::File,
+    hint::black_box,
+    process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The path under which the guest has this program.
+pub const PROGRAM: &str = "/bin/inject-tests";
+
+/// Runs one.
+pub fn run(words: &[String]) -> ExitCode {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["opens", count] => opens(count.parse().unwrap_or(0)),
+        ["opens-for", seconds] => opens_for(Duration::from_secs(seconds.parse().unwrap_or(0))),
+        ["tree"] => tree(),
+        ["burn", milliseconds] => burn(Duration::from_millis(milliseconds.parse().unwrap_or(0))),
+        _ => {
+            eprintln!("no such workload: {words:?}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Opens a file that is there; every open allocates from the slab. 12 is ENOMEM.
+fn open_once() -> Option<i32> {
+    File::open("/proc/self/stat").err().map(|error| error.raw_os_error().unwrap_or(0))
+}
+
+/// Opens so many times, and prints what failed.
+fn opens(count: u64) {
+    let (mut failed, mut other) = (0, 0);
+    for _ in 0..count {
+        match black_box(open_once()) {
+            None => {}
+            Some(12) => failed += 1,
+            Some(_) => other += 1,
+        }
+    }
+    println!("{count} opens, {failed} failed, {other} otherwise");
+}
+
+/// The same for a time.
+fn opens_for(time: Duration) {
+    let end = Instant::now() + time;
+    let (mut count, mut failed) = (0u64, 0u64);
+    while Instant::now() < end {
+        count += 1;
+        failed += u64::from(black_box(open_once()).is_some());
+    }
+    println!("{count} opens, {failed} failed");
+}
+
+/// A grandchild, left behind by its parent and in a session of its own, opens and prints what failed.
+fn tree() {
+    let script = format!("setsid sh -c '{PROGRAM} workload opens 200' & wait");
+    let status = Command::new("/bin/sh").args(["-c", &script]).stdin(Stdio::null()).status();
+    if status.is_err() {
+        println!("the tree could not be grown");
+    }
+}
+
+/// Keeps a CPU busy without allocating.
+fn burn(time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// What `opens` and `opens-for` printed: opens, and failures among them.
+pub fn counts(stdout: &str) -> anyhow::Result<(u64, u64)> {
+    let numbers: Vec<u64> = stdout
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    match numbers[..] {
+        [count, failed] | [count, failed, 0] => Ok((count, failed)),
+        _ => anyhow::bail!("the workload printed '{stdout}'"),
+    }
+}
