@@ -113,7 +113,7 @@ pub fn make(tree: &Path) -> Command {
     for name in UNWANTED {
         make.env_remove(name);
     }
-    make.arg("-C").arg(tree).env("LC_ALL", "C");
+    make.args(["--no-print-directory", "-C"]).arg(tree).env("LC_ALL", "C");
     make.env("KBUILD_BUILD_TIMESTAMP", "1970-01-01").env("KBUILD_BUILD_USER", "inject");
     // An empty LOCALVERSION keeps the version script from adding a "+".
     make.env("KBUILD_BUILD_HOST", "inject")
