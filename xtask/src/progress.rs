@@ -4,7 +4,7 @@ use std::env;
 use std::io::{IsTerminal as _, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How often a step says that it is still alive where there is no terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
@@ -73,7 +73,9 @@ fn bar(label: &str, total: Option<u64>) -> ProgressBar {
         None => (ProgressBar::new_spinner(), "{spinner} {prefix} {elapsed} {msg:.dim}"),
     };
     let style = ProgressStyle::with_template(template).expect("the template is constant");
-    bar.set_style(style.progress_chars("=> "));
+    // Now and then is enough, and kinder to slow connections.
+    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+    bar.set_style(style.progress_chars("=> ").tick_chars("|/-\\ "));
     bar.set_prefix(label.to_owned());
     bar.enable_steady_tick(Duration::from_millis(250));
     bar

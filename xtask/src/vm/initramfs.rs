@@ -21,8 +21,16 @@ pub struct Contents<'a> {
     pub programs: &'a [PathBuf],
     /// Go to `/lib/modules/RELEASE/extra`.
     pub modules: &'a [PathBuf],
-    /// A shell script, run by init as `/job`; without one init gives a shell.
-    pub job: Option<&'a str>,
+    pub task: Task<'a>,
+}
+
+/// What init does when all is mounted.
+#[derive(Clone, Copy)]
+pub enum Task<'a> {
+    /// Run this shell script.
+    Job(&'a str),
+    /// Give a shell on a terminal of this size: words for `stty`.
+    Shell(&'a str),
 }
 
 /// Writes the archive. Not compressed: emulated, unpacking takes longer than loading a bigger file.
@@ -69,8 +77,9 @@ fn tree(paths: &Paths, contents: &Contents<'_>) -> Result<Tree> {
         contents.modules.iter().map(|module| format!("extra/{}:\n", name(module))).collect();
     tree.file(&format!("lib/modules/{release}/modules.dep"), 0o644, list);
     tree.file(&format!("boot/vmlinux-{release}"), 0o644, read(&contents.kernel.vmlinux())?);
-    if let Some(job) = contents.job {
-        tree.file("job", 0o755, job);
+    match contents.task {
+        Task::Job(script) => tree.file("job", 0o755, script),
+        Task::Shell(size) => tree.file("etc/terminal-size", 0o644, size),
     }
     Ok(tree)
 }

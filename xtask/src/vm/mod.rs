@@ -10,12 +10,14 @@ mod tree;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use accel::Accel;
 use args::{Machine, Terminal};
+use initramfs::Task;
 use qemu::Exit;
 use rundir::RunDir;
 
@@ -81,7 +83,7 @@ impl<'a> Guest<'a> {
         eprintln!("Trying whether KVM works here; this takes up to {}.", duration(TRIAL_LIMIT));
         let dir = RunDir::take(self.paths, "kvm-trial")?;
         let machine = Machine { accel: Accel::Kvm, ..self.machine(&dir, Terminal::Output, true) };
-        self.write_initramfs(&dir, Some("#!/bin/sh\nexit 0\n"))?;
+        self.write_initramfs(&dir, Task::Job("#!/bin/sh\nexit 0\n"))?;
         let exit = qemu::run(&machine, Some(TRIAL_LIMIT), |_| {})?;
         Ok(exit == Exit::Ended && dir.status() == Some(0))
     }
@@ -89,7 +91,7 @@ impl<'a> Guest<'a> {
     /// Runs a job; `on_line` gets each line that it prints. A crash and a time-out are errors.
     pub fn run(&self, job: &Job<'_>, on_line: impl FnMut(&str)) -> Result<Outcome> {
         let dir = RunDir::take(self.paths, job.name)?;
-        self.write_initramfs(&dir, Some(job.script))?;
+        self.write_initramfs(&dir, Task::Job(job.script))?;
         let machine = self.machine(&dir, Terminal::Output, job.kaslr);
         let started = Instant::now();
         let exit = qemu::run(&machine, Some(job.limit), on_line)?;
@@ -117,7 +119,7 @@ impl<'a> Guest<'a> {
     /// A shell for a person, until they leave it.
     pub fn shell(&self) -> Result<()> {
         let dir = RunDir::take(self.paths, "shell")?;
-        self.write_initramfs(&dir, None)?;
+        self.write_initramfs(&dir, Task::Shell(&terminal_size()))?;
         let machine = self.machine(&dir, Terminal::Shell, true);
         qemu::run(&machine, None, |_| {})?;
         let log = dir.console()?;
@@ -131,12 +133,12 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
-    fn write_initramfs(&self, dir: &RunDir, job: Option<&str>) -> Result<()> {
+    fn write_initramfs(&self, dir: &RunDir, task: Task<'_>) -> Result<()> {
         let contents = initramfs::Contents {
             kernel: &self.kernel,
             programs: &self.programs,
             modules: &self.modules,
-            job,
+            task,
         };
         initramfs::write(self.paths, &contents, &dir.initramfs)
     }
@@ -152,6 +154,16 @@ impl<'a> Guest<'a> {
             terminal,
             kaslr,
         }
+    }
+}
+
+/// The size of this terminal, as stty takes it; empty where there is none. The guest cannot ask.
+fn terminal_size() -> String {
+    let size = Command::new("stty").arg("size").stdin(Stdio::inherit()).output();
+    let size = size.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
+    match size.unwrap_or_default().split_whitespace().collect::<Vec<_>>()[..] {
+        [rows, columns] => format!("rows {rows} columns {columns}\n"),
+        _ => String::new(),
     }
 }
 
