@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_missing_summary_a_bad_status_and_a_kernel_that_complains_fail() {
-        assert!(summary(&["test a ... ok"]).judge(0, None).is_some());
+        let cut_off = summary(&["test a ... ok"]).judge(0, None).unwrap();
+        assert!(cut_off.contains("without a summary"), "{cut_off}");
         assert!(summary(&[OK]).judge(101, None).is_some());
         assert!(summary(&[OK]).judge(0, Some("WARNING: x".into())).is_some());
     }

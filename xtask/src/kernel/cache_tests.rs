@@ -80,3 +80,10 @@ fn a_kernel_in_use_is_not_removed() {
     }
     assert!(used.dir.join("bzImage").exists());
 }
+
+#[test]
+fn who_has_built_a_kernel_shares_it() {
+    let cache = tempfile::tempdir().unwrap();
+    let built = entry(cache.path(), "k", "1", build_ok).unwrap();
+    assert!(open_lock(&built.dir).unwrap().try_lock_shared().is_ok());
+}
