@@ -16,6 +16,8 @@ pub fn build(paths: &Paths, ebpf_object: &Path, packages: &[&str]) -> Result<Vec
     let log = paths.fresh_log("guest-programs")?;
     let mut command = cargo(paths);
     command.args(["build", "--release", "--target", TARGET]).env("INJECT_EBPF_OBJECT", ebpf_object);
+    // Nobody runs a debugger on them, and the guest's memory holds them twice while it boots.
+    command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
     for package in packages {
         command.args(["--package", package, "--bin", package]);
     }

@@ -27,6 +27,7 @@ pub fn packages(part: Part) -> &'static [&'static str] {
             "make",
             "patch",
             "perl",
+            "python3",
             "tar",
             "xz-utils",
             "zstd",
