@@ -10,8 +10,20 @@ type_and_run() {
 
 echo "some text" >/demo/file
 
-type_and_run "inject list should_failslab"
-type_and_run "inject should_failslab --rate 1% -- /demo/workload" || exit
-type_and_run "/demo/workload"
-type_and_run "inject list should_failslab"
-type_and_run "wc -l /sys/kernel/tracing/enabled_functions"
+type_and_run "inject list should_failslab" || exit
+
+# About one start of the workload in fifty is itself hit by a fault; a person
+# would type it again. 123 and 125 are inject's own failures.
+for attempt in 1 2 3; do
+    type_and_run "inject should_failslab --rate 1% -- /demo/workload"
+    status=$?
+    case $status in
+        0) break ;;
+        123 | 125) exit $status ;;
+    esac
+done
+[ "$status" = 0 ] || exit $status
+
+type_and_run "/demo/workload" &&
+    type_and_run "inject list should_failslab" &&
+    type_and_run "wc -l /sys/kernel/tracing/enabled_functions"
