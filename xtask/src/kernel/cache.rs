@@ -34,10 +34,10 @@ pub fn entry(
     create_dir(&kernels)?;
     let dir = kernels.join(format!("{name}-{key}"));
     let lock = open_lock(&dir)?;
-    lock.lock_shared()?;
+    share(&lock, name)?;
     if !is_complete(&dir) {
         lock.unlock()?;
-        lock_for_build(&lock, name)?;
+        lock.lock()?;
         // Another process may have built it while this one waited.
         if !is_complete(&dir) {
             remove_leftovers(&kernels)?;
@@ -74,10 +74,11 @@ fn open_lock(dir: &Path) -> Result<File> {
     file.with_context(|| format!("cannot open {}", path.display()))
 }
 
-fn lock_for_build(lock: &File, name: &str) -> Result<()> {
-    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+/// Who builds holds the lock alone, so this is where everybody else waits.
+fn share(lock: &File, name: &str) -> Result<()> {
+    if let Err(TryLockError::WouldBlock) = lock.try_lock_shared() {
         eprintln!("Another cargo xtask is building {name}; waiting for it.");
-        lock.lock()?;
+        lock.lock_shared()?;
     }
     Ok(())
 }
