@@ -66,6 +66,8 @@ pub fn install_bpf_linker(paths: &Paths) -> Result<()> {
         &format!("={BPF_LINKER_VERSION}"),
     ]);
     install.args(["--no-default-features", "--features", BPF_LINKER_FEATURES]);
+    // The work is done in LLVM: an optimised linker would only take longer to build.
+    install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     // Cargo builds in a folder of its own that it removes afterwards.
     install.arg("--root").arg(bpf_linker_root(paths)).env_remove("CARGO_TARGET_DIR");
     run("bpf-linker", &mut install, &log)

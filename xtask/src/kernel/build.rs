@@ -30,10 +30,8 @@ const UNWANTED: [&str; 8] = [
 
 /// Fills `dir`: `bzImage`, `vmlinux`, `config`, `release`, and `tree`, which external modules are built against.
 pub fn build(paths: &Paths, spec: &Spec, dir: &Path) -> Result<()> {
-    let name = &spec.name;
     let tree = dir.join("tree");
-    // Beside the entry, so that it outlives a failed build.
-    let log = paths.cache.join("kernels").join(format!("{name}.log"));
+    let log = dir.join("build.log");
     fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
     unpack(spec, &tree, &log)?;
     for patch in spec.patches(paths)? {
