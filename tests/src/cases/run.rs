@@ -51,6 +51,7 @@ fn both_methods_fail_about_one_call_in_a_hundred() -> anyhow::Result<()> {
         let (opens, failed) = counts(&ran.stdout)?;
         let (in_scope, injected) = (ran.number_before("in")?, ran.number_before("injected")?);
         ensure!(opens == 20_000 && failed > 0, "{method}: {ran:#?}");
+        ensure!(ran.stdout.contains("errors {12}"), "not ENOMEM: {ran:#?}");
         // Every failed open had an allocation that was made to fail; some of those have other users.
         ensure!(injected >= failed, "{method}: {ran:#?}");
         expect_rate(in_scope, injected, 0.01)?;

@@ -1,6 +1,9 @@
 //! Whom faults hit: the command and its descendants, nobody else.
 
+use std::time::Duration;
+
 use anyhow::ensure;
+use inject::session::TIMEOUT;
 
 use super::cases;
 use crate::guest::{
@@ -20,13 +23,15 @@ cases![
 
 fn a_neighbour_of_the_command_is_not_hit() -> anyhow::Result<()> {
     let session = Background::inject(
-        "should_failslab --rate 50% --allow-unused -- inject-tests workload burn 4000",
+        "sys:open --errno EMFILE -- \
+         sh -c 'inject-tests workload burn 4000; inject-tests workload opens 10'",
     )?;
-    wait_for_session("should_failslab")?;
+    wait_for_session("open")?;
     let neighbour = shell("inject-tests workload opens 5000")?;
     ensure!(counts(&neighbour.stdout)? == (5000, 0), "{neighbour:#?}");
     let ran = session.end()?.expect_status(0)?;
-    ensure!(ran.number_before("calls")? > 5000, "{ran:#?}");
+    ensure!(ran.stdout.contains("10 opens, 10 failed, errors {24}"), "{ran:#?}");
+    ensure!(ran.number_before("calls")? >= 5010, "{ran:#?}");
     Ok(())
 }
 
@@ -43,11 +48,14 @@ fn descendants_are_hit_to_the_last() -> anyhow::Result<()> {
 }
 
 fn the_exec_of_the_command_itself_is_not_hit() -> anyhow::Result<()> {
-    for _ in 0..5 {
-        // Every allocation fails, so an exec that were hit could not succeed. What a C library's start needs is on
-        // the stack, and printing a line needs nothing.
-        let ran = inject("should_failslab -- inject-tests workload burn 1")?;
-        ensure!(ran.status == 0 || ran.status == 123, "{ran:#?}");
+    for method in ["kprobe-multi", "fmod-ret"] {
+        // inject's own execve starts the shell; the shell's fails.
+        let ran = inject(&format!(
+            "sys:execve --errno EACCES --method {method} -- sh -c '/bin/inject-tests workload burn 1; exit 3'"
+        ))?
+        .expect_status(3)?
+        .expect_stderr("Permission denied")?;
+        ensure!(ran.number_before("injected")? == 1, "{ran:#?}");
     }
     Ok(())
 }
@@ -76,20 +84,18 @@ fn ctrl_c_without_a_command_is_a_good_end() -> anyhow::Result<()> {
 
 fn a_stopped_inject_stops_injecting() -> anyhow::Result<()> {
     use nix::sys::signal::Signal::{SIGCONT, SIGINT, SIGSTOP};
-    let session = Background::inject("should_failslab --rate 10%")?;
-    wait_for_session("should_failslab")?;
-    let hit = shell("inject-tests workload opens 300")?;
+    let failed = || counts(&shell("inject-tests workload opens 300")?.stdout);
+    let session = Background::inject("sys:open --errno EMFILE --allow-system-wide")?;
+    wait_for_session("open")?;
+    ensure!(failed()? == (300, 300), "not armed");
     session.signal(SIGSTOP)?;
     // The stated time, and a margin for a busy host.
-    std::thread::sleep(std::time::Duration::from_secs(6));
-    let spared = shell("inject-tests workload opens 3000");
+    std::thread::sleep(TIMEOUT + Duration::from_secs(3));
+    let stopped = failed();
     session.signal(SIGCONT)?;
-    ensure!(counts(&hit.stdout)?.1 > 0, "{hit:#?}");
-    let spared = spared?;
-    ensure!(counts(&spared.stdout)? == (3000, 0), "{spared:#?}");
-    within(std::time::Duration::from_secs(10), || {
-        let again = shell("inject-tests workload opens 300")?;
-        ensure!(counts(&again.stdout)?.1 > 0, "not armed again");
+    ensure!(stopped? == (300, 0), "a stopped inject goes on injecting");
+    within(Duration::from_secs(10), || {
+        ensure!(failed()? == (300, 300), "not armed again");
         Ok(())
     })?;
     session.signal(SIGINT)?;

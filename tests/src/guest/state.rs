@@ -92,11 +92,18 @@ pub fn within(time: Duration, mut check: impl FnMut() -> anyhow::Result<()>) -> 
 }
 
 /// Waits until a session is armed: its function is hooked, and on a keyed kernel its key is up.
+///
+/// A system call may go by its plain name, since ftrace shows one of several that share the address.
 pub fn wait_for_session(function: &str) -> anyhow::Result<()> {
     let keyed = kernel_is_keyed()? && KEYED.contains(&function);
     within(Duration::from_secs(20), || {
-        if !hooked()?.iter().any(|line| line.starts_with(function)) {
-            bail!("{function} is not hooked");
+        let is_hooked = |line: &String| {
+            line.split_whitespace()
+                .next()
+                .is_some_and(|name| name == function || name.ends_with(&format!("_sys_{function}")))
+        };
+        if !hooked()?.iter().any(is_hooked) {
+            bail!("{function} is not hooked, but {:?}", hooked()?);
         }
         ensure!(!keyed || key_count(function)? > 0, "the key of {function} is off");
         Ok(())

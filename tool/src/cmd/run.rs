@@ -30,9 +30,6 @@ use crate::{
     suggest,
 };
 
-/// Above this share of calls a rule without a scope needs a word of consent.
-const MOST_WITHOUT_SCOPE: f64 = 0.1;
-
 /// Runs it all, from the plan to the summary.
 pub fn run(arguments: &RunArgs) -> anyhow::Result<Exit> {
     let request = Request {
@@ -81,10 +78,7 @@ fn prepare_command(arguments: &RunArgs) -> anyhow::Result<Option<Command>> {
 
 fn consent(arguments: &RunArgs, request: &Request) -> anyhow::Result<()> {
     let system_wide = arguments.command.is_empty();
-    if system_wide
-        && request.rate.probability() > MOST_WITHOUT_SCOPE
-        && !arguments.allow_system_wide
-    {
+    if system_wide && request.rate > Rate::TENTH && !arguments.allow_system_wide {
         bail!(
             "{} of the calls would fail in the whole system, which may not survive it; limit it to a \
              command (-- COMMAND), lower --rate to 10% or less, or insist with --allow-system-wide",

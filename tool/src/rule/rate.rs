@@ -7,7 +7,7 @@ use inject_common::map::CERTAIN;
 use super::RuleError;
 
 /// A probability, kept as the threshold that 32 random bits are compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
     threshold: u64,
 }
@@ -15,6 +15,9 @@ pub struct Rate {
 impl Rate {
     /// Every call.
     pub const ALWAYS: Self = Self { threshold: CERTAIN };
+
+    /// One call in ten: the most that a rule without a scope may fail without a word of consent.
+    pub const TENTH: Self = Self { threshold: CERTAIN.div_ceil(10) };
 
     /// 0 to [`CERTAIN`].
     pub fn threshold(self) -> u64 {
@@ -105,6 +108,13 @@ mod tests {
         assert_eq!("1/1".parse(), Ok(Rate::ALWAYS));
         assert!((probability("1ppm") - 1e-6).abs() < 1e-9);
         assert!(probability("99.9999%") < 1.0);
+    }
+
+    #[test]
+    fn rates_compare_as_they_are_written() {
+        let rate = |text: &str| text.parse::<Rate>().unwrap();
+        assert_eq!(rate("10%"), Rate::TENTH);
+        assert!(rate("10.001%") > Rate::TENTH && rate("9.999%") < Rate::TENTH);
     }
 
     #[test]
