@@ -10,10 +10,9 @@ use crate::{
     exit::Exit,
     image::{Entry, Image},
     keys::{FunctionKey, KeyKnowledge},
-    plan::{Facts, Mechanism},
+    plan::{Facts, Resolved, possible, resolve},
     report::table,
-    rule::Asked,
-    running::{Answer, Running},
+    running::Running,
     suggest,
 };
 
@@ -134,28 +133,12 @@ fn key_cells(key: &FunctionKey) -> (String, String) {
 
 /// The mechanism that `run` would choose without options, or why none.
 fn mechanism(facts: &Facts<'_>, name: &str) -> String {
-    let request = crate::plan::Request {
-        functions: vec![name.to_owned()],
-        // Any value that is not 0 will do: which one it is does not decide about the mechanism.
-        value: Asked::Default,
-        rate: crate::rule::Rate::ALWAYS,
-        method: None,
-    };
-    match crate::plan::plan(facts, &request) {
-        Ok(planned) => planned[0].mechanism.to_string(),
-        Err(errors) => match &errors[..] {
-            // Without a default error the value is the user's to say, and the mechanism is the kernel's.
-            [crate::plan::PlanError::Rule(_)] => free_choice(facts),
-            [error] => format!("none: {error}"),
-            _ => "none".to_owned(),
+    match resolve(facts, name, &[]) {
+        Ok(Resolved::Name(target)) => match possible(facts, &target) {
+            Ok(mechanism) => mechanism.to_string(),
+            Err(error) => format!("none: {error}"),
         },
-    }
-}
-
-fn free_choice(facts: &Facts<'_>) -> String {
-    match (&facts.features.kprobe_multi, &facts.features.fmod_ret) {
-        (Answer::Yes, _) => Mechanism::KprobeMulti.to_string(),
-        (_, Answer::Yes) => Mechanism::FmodRet.to_string(),
-        (Answer::No(reason), _) => format!("none: {reason}"),
+        Ok(Resolved::Glob(_)) => "?".to_owned(),
+        Err(error) => format!("none: {error}"),
     }
 }

@@ -6,6 +6,7 @@ mod error;
 mod features;
 mod identity;
 mod injectable;
+mod kernel_log;
 mod symbols;
 mod traceable;
 
@@ -15,6 +16,7 @@ pub use error::RunningError;
 pub use features::{Answer, Features};
 pub use identity::Identity;
 pub use injectable::{Injectable, InjectableList};
+pub use kernel_log::{KernelLog, KernelWarning};
 pub use symbols::{Symbol, Symbols};
 pub use traceable::Traceable;
 
