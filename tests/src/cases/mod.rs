@@ -6,6 +6,7 @@ mod holders;
 mod kaslr;
 mod kill;
 mod list;
+mod rules;
 mod run;
 mod scope;
 mod status;
@@ -31,6 +32,7 @@ pub fn all() -> Vec<(String, Case)> {
         .flat_map(|(area, cases)| {
             cases.iter().map(move |(name, case)| (format!("{area}::{name}"), *case))
         })
+        .chain(rules::cases())
         .collect()
 }
 
