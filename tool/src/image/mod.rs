@@ -17,9 +17,11 @@ mod index;
 mod jump_table;
 mod key;
 mod layout;
+mod payload;
 mod section;
 #[cfg(test)]
 mod testing;
+mod unpack;
 mod whitelist;
 
 use std::{ops::Range, path::Path, sync::OnceLock};
@@ -46,9 +48,9 @@ pub struct Image<'a> {
 }
 
 impl Image<'static> {
-    /// Opens an x86-64 `vmlinux`.
+    /// Opens a `vmlinux`, a `vmlinuz` or a module, compressed or not.
     ///
-    /// The file is mapped, not read; it must not shrink while the image is in use.
+    /// What is not compressed is mapped, not read; the file must not shrink while the image is in use.
     ///
     /// # Errors
     /// [`ImageError::Open`], and everything that [`Image::parse`] reports.
@@ -72,6 +74,10 @@ impl<'a> Image<'a> {
     }
 
     fn new(name: String, bytes: Bytes<'a>) -> Result<Self, ImageError> {
+        let bytes = match unpack::unpack(&name, &bytes)? {
+            Some(unpacked) => Bytes::Owned(unpacked),
+            None => bytes,
+        };
         Ok(Self {
             file: File::parse(name, bytes)?,
             functions: OnceLock::new(),

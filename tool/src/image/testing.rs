@@ -276,3 +276,15 @@ pub(super) fn btf(name: &str, size: u32, members: &[(&str, u32)]) -> Vec<u8> {
     let words = header.iter().chain(&types);
     words.flat_map(|word| word.to_le_bytes()).chain(strings.iter().copied()).collect()
 }
+
+/// A boot image of one sector more than the boot sector, with a payload behind 8 bytes of other code.
+pub(super) fn vmlinuz(payload: &[u8]) -> Vec<u8> {
+    let mut image = vec![0; 1024 + 8];
+    image[0x1f1] = 1;
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x206..0x208].copy_from_slice(&0x020f_u16.to_le_bytes());
+    image[0x248..0x24c].copy_from_slice(&8_u32.to_le_bytes());
+    image[0x24c..0x250].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    image.extend(payload);
+    image
+}
