@@ -3,7 +3,7 @@
 //! Everything that the tables say is checked once, in [`File::parse`]; what is left for later is what the caller asks
 //! for: an address, a name. The debug sections, most of the file, are never touched.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use object::{
     LittleEndian as LE, elf,
@@ -14,8 +14,10 @@ use object::{
 use super::{
     ImageError,
     bytes::Bytes,
-    format, section,
-    section::{MAX_SECTIONS, Section},
+    dynamic,
+    format::{self, Machine},
+    module,
+    section::{self, MAX_SECTIONS, Section},
 };
 
 pub(super) type Header = elf::FileHeader64<LE>;
@@ -25,9 +27,12 @@ pub(super) type Symbol = elf::Sym64<LE>;
 /// `include/linux/kallsyms.h`.
 const MAX_NAME: usize = 512;
 
-/// A checked ELF file: x86-64, linked, little-endian, with every section inside the file.
+/// A checked ELF file: little-endian, linked (a module by us), with every section inside the file.
 pub(super) struct File<'a> {
     pub(super) name: String,
+    pub(super) machine: Machine,
+    /// Its addresses are ours: see [`module`].
+    pub(super) is_module: bool,
     bytes: Bytes<'a>,
     /// In the order of the file, the null section left out.
     sections: Vec<Section>,
@@ -36,17 +41,39 @@ pub(super) struct File<'a> {
     /// Where the symbol table and its strings are in the file; empty in a stripped one.
     symbols: Range<usize>,
     strings: Range<usize>,
+    /// Where arm64 keeps addresses that its data lacks; see [`dynamic`].
+    relocations: Vec<Range<usize>>,
 }
 
 impl<'a> File<'a> {
     pub(super) fn parse(name: String, bytes: Bytes<'a>) -> Result<Self, ImageError> {
         let data: &[u8] = &bytes;
-        let header = format::check(&name, data)?;
+        let (header, machine) = format::check(&name, data)?;
         let headers = section_headers(&name, header, data)?;
-        let sections = section::read_all(&name, header, headers, data)?;
+        let mut sections = section::read_all(&name, header, headers, data)?;
+        let (mut symbols, mut strings) = symbol_table(&name, headers, &sections, data)?;
+        let is_module = header.e_type.get(LE) == elf::ET_REL;
+        let relocations =
+            if is_module { Vec::new() } else { dynamic::tables(machine, headers, &sections) };
+        let linked = if is_module {
+            let tables = (&mut symbols, &mut strings);
+            Some(module::link(&name, machine, headers, &mut sections, tables, data)?)
+        } else {
+            None
+        };
+        let bytes = linked.map_or(bytes, Bytes::Owned);
         let mapped = section::by_address(&name, &sections)?;
-        let (symbols, strings) = symbol_table(&name, headers, &sections, data)?;
-        Ok(Self { name, bytes, sections, mapped, symbols, strings })
+        Ok(Self {
+            name,
+            machine,
+            is_module,
+            bytes,
+            sections,
+            mapped,
+            symbols,
+            strings,
+            relocations,
+        })
     }
 
     pub(super) fn sections(&self) -> &[Section] {
@@ -73,7 +100,7 @@ impl<'a> File<'a> {
         what: &str,
         address: u64,
         length: u64,
-    ) -> Result<Option<&[u8]>, ImageError> {
+    ) -> Result<Option<Cow<'_, [u8]>>, ImageError> {
         let unmapped = || ImageError::Unmapped {
             name: self.name.clone(),
             what: what.to_owned(),
@@ -89,7 +116,9 @@ impl<'a> File<'a> {
         }
         // Both fit: the section is inside the file.
         let start = (address - section.address) as usize;
-        Ok(self.section_bytes(section).get(start..start + length as usize))
+        let bytes = self.section_bytes(section).get(start..start + length as usize);
+        let tables = self.relocations.iter().map(|table| &self.bytes[table.clone()]);
+        Ok(bytes.map(|bytes| dynamic::apply(tables, address, bytes)))
     }
 
     /// The error for something wrong at `address`, told as section and offset.

@@ -28,7 +28,9 @@ pub enum ImageError {
     Decompress { name: String, format: &'static str, problem: String },
 
     /// A proper file, of a kind that is not read (yet).
-    #[error("{name} is {kind}, which is not supported; use the vmlinux, vmlinuz or .ko of an x86-64 kernel")]
+    #[error(
+        "{name} is {kind}, which is not supported; use the vmlinux, vmlinuz or .ko of an x86-64 kernel"
+    )]
     Unsupported { name: String, kind: String },
 
     /// The file ends before something that its own tables place in it.

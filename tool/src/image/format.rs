@@ -9,8 +9,16 @@ const ARM64_BOOT_MAGIC: (usize, &[u8]) = (0x38, b"ARM\x64");
 /// Where compressed EFI images carry `zimg` (`drivers/firmware/efi/libstub/zboot-header.S`).
 const EFI_ZBOOT_MAGIC: (usize, &[u8]) = (4, b"zimg");
 
-/// Checks that `data` starts a linked ELF file of a machine that is supported, and returns its header.
-pub(super) fn check<'d>(name: &str, data: &'d [u8]) -> Result<&'d Header, ImageError> {
+/// Machines whose images are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Machine {
+    X86_64,
+    /// Whitelist and keys only.
+    Arm64,
+}
+
+/// Checks that `data` starts an ELF file of a kind that is supported, and returns its header.
+pub(super) fn check<'d>(name: &str, data: &'d [u8]) -> Result<(&'d Header, Machine), ImageError> {
     if !data.starts_with(&elf::ELFMAG) {
         return Err(not_elf(name, data));
     }
@@ -37,15 +45,15 @@ pub(super) fn check<'d>(name: &str, data: &'d [u8]) -> Result<&'d Header, ImageE
         offset: 0,
         problem: error.to_string(),
     })?;
-    match header.e_machine.get(LE) {
-        elf::EM_X86_64 => {}
-        elf::EM_AARCH64 => return Err(unsupported("an arm64 ELF file")),
+    let machine = match header.e_machine.get(LE) {
+        elf::EM_X86_64 => Machine::X86_64,
+        elf::EM_AARCH64 => Machine::Arm64,
         other => return Err(unsupported(&format!("an ELF file for machine {}", other.0))),
-    }
-    match header.e_type.get(LE) {
-        elf::ET_EXEC => Ok(header),
-        elf::ET_REL => Err(unsupported("a kernel module or object file")),
-        elf::ET_CORE => Err(unsupported("a memory dump")),
+    };
+    match (header.e_type.get(LE), machine) {
+        // arm64 kernels are linked as shared objects, so that they can be moved.
+        (elf::ET_EXEC | elf::ET_REL, _) | (elf::ET_DYN, Machine::Arm64) => Ok((header, machine)),
+        (elf::ET_CORE, _) => Err(unsupported("a memory dump")),
         _ => Err(unsupported("a position-independent ELF file")),
     }
 }

@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
-use super::{Image, ImageError};
+use super::{Image, ImageError, Table};
 
-const START: &str = "__start___jump_table";
-const STOP: &str = "__stop___jump_table";
-const OPTION: &str = "CONFIG_JUMP_LABEL";
+const TABLE: Table = Table {
+    start: "__start___jump_table",
+    stop: "__stop___jump_table",
+    section: "__jump_table",
+    option: "CONFIG_JUMP_LABEL",
+};
 
 /// `struct jump_entry` with CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE: `s32 code, s32 target, long key`, each relative to
 /// its own address.
@@ -45,7 +48,7 @@ impl Image<'_> {
     /// [`ImageError::Malformed`] and [`ImageError::Unmapped`] if it does not hold what a jump table holds.
     pub fn sites_of(&self, key: u64) -> Result<Vec<Site>, ImageError> {
         let file = &self.file;
-        let bounds = self.bounds(START, STOP, OPTION)?;
+        let bounds = self.bounds(TABLE)?;
         let length = bounds
             .end
             .checked_sub(bounds.start)

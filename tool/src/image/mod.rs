@@ -8,6 +8,7 @@
 
 mod btf;
 mod bytes;
+mod dynamic;
 mod elf;
 mod error;
 mod error_type;
@@ -17,6 +18,7 @@ mod index;
 mod jump_table;
 mod key;
 mod layout;
+mod module;
 mod payload;
 mod section;
 #[cfg(test)]
@@ -97,13 +99,16 @@ impl<'a> Image<'a> {
         self.file.symbol(name).map(|symbol| symbol.st_value.get(LE))
     }
 
-    /// The addresses of a table's two bounding symbols, which are there if the kernel has `option`.
+    /// The addresses of a table's two bounding symbols, which are there if the kernel has `option`. A module has the
+    /// table as a section of its own, or an empty one.
     fn bounds(
         &self,
-        start: &'static str,
-        stop: &'static str,
-        option: &'static str,
+        Table { start, stop, section, option }: Table,
     ) -> Result<Range<u64>, ImageError> {
+        if self.file.is_module {
+            let table = self.file.sections().iter().find(|s| s.loaded && s.name == section);
+            return Ok(table.map_or(0..0, |section| section.address..section.end()));
+        }
         let find = |symbol| {
             self.symbol(symbol).ok_or_else(|| {
                 let name = self.file.name.clone();
@@ -124,4 +129,15 @@ impl<'a> Image<'a> {
     fn objects(&self) -> &Index {
         self.objects.get_or_init(|| Index::new(&self.file, STT_OBJECT))
     }
+}
+
+/// Where a table of the kernel's is.
+#[derive(Clone, Copy)]
+struct Table {
+    /// Symbols of a vmlinux.
+    start: &'static str,
+    stop: &'static str,
+    /// In a module.
+    section: &'static str,
+    option: &'static str,
 }
