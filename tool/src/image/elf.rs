@@ -16,6 +16,7 @@ use super::{
     bytes::Bytes,
     dynamic,
     format::{self, Machine},
+    lent::Lent,
     module,
     section::{self, MAX_SECTIONS, Section},
 };
@@ -41,6 +42,8 @@ pub(super) struct File<'a> {
     /// Where the symbol table and its strings are in the file; empty in a stripped one.
     symbols: Range<usize>,
     strings: Range<usize>,
+    /// In the place of those.
+    lent: Option<Lent>,
     /// Where arm64 keeps addresses that its data lacks; see [`dynamic`].
     relocations: Vec<Range<usize>>,
 }
@@ -72,6 +75,7 @@ impl<'a> File<'a> {
             mapped,
             symbols,
             strings,
+            lent: None,
             relocations,
         })
     }
@@ -137,8 +141,21 @@ impl<'a> File<'a> {
 
     /// All symbols, the null symbol included; none in a stripped file.
     pub(super) fn symbols(&self) -> &[Symbol] {
+        if let Some(lent) = &self.lent {
+            return &lent.symbols;
+        }
         // parse() has seen that this cast works.
         slice_from_all_bytes(&self.bytes[self.symbols.clone()]).unwrap_or_default()
+    }
+
+    /// Takes symbols from elsewhere.
+    pub(super) fn lend(&mut self, lent: Lent) {
+        self.lent = Some(lent);
+    }
+
+    /// Whether the symbols come from elsewhere.
+    pub(super) fn is_lent(&self) -> bool {
+        self.lent.is_some()
     }
 
     /// A symbol's name; None if it has none, or one that no kernel symbol can have.
@@ -172,7 +189,10 @@ impl<'a> File<'a> {
     }
 
     fn name_and_more(&self, symbol: &Symbol) -> Option<&[u8]> {
-        let strings = &self.bytes[self.strings.clone()];
+        let strings = match &self.lent {
+            Some(lent) => &lent.strings,
+            None => &self.bytes[self.strings.clone()],
+        };
         strings.get(symbol.st_name.get(LE) as usize..)
     }
 }

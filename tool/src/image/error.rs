@@ -58,8 +58,16 @@ pub enum ImageError {
     Unmapped { name: String, what: String, address: u64, length: u64 },
 
     /// The image has no symbol table, and the question needs one.
-    #[error("{name} has no symbols, so {symbol} cannot be found; use an unstripped vmlinux")]
+    #[error(
+        "{name} has no symbols, so {symbol} cannot be found; use an unstripped vmlinux, or ask on the machine that runs this kernel"
+    )]
     Stripped { name: String, symbol: &'static str },
+
+    /// The image has no symbol table, and the running kernel does not show this symbol either.
+    #[error(
+        "{name} has no symbols, and {symbol} is not in /proc/kallsyms (CONFIG_KALLSYMS_ALL is off); use an unstripped vmlinux"
+    )]
+    NotLent { name: String, symbol: &'static str },
 
     /// The image has symbols, but not this one.
     #[error("{name} has no symbol {symbol}: built without {option}")]

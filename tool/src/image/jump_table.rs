@@ -47,6 +47,16 @@ impl Image<'_> {
     /// [`ImageError::Stripped`] and [`ImageError::NoSymbol`] if the table cannot be found,
     /// [`ImageError::Malformed`] and [`ImageError::Unmapped`] if it does not hold what a jump table holds.
     pub fn sites_of(&self, key: u64) -> Result<Vec<Site>, ImageError> {
+        let init = self.init_range();
+        let entries = self.raw_sites()?.into_iter();
+        entries
+            .filter(|(_, raw)| raw.key == key)
+            .map(|(at, raw)| self.site(at, &raw, &init))
+            .collect()
+    }
+
+    /// The whole table: where each entry is, and what it says.
+    pub(super) fn raw_sites(&self) -> Result<Vec<(u64, Raw)>, ImageError> {
         let file = &self.file;
         let bounds = self.bounds(TABLE)?;
         let length = bounds
@@ -64,15 +74,12 @@ impl Image<'_> {
         let Some(bytes) = bytes else {
             return Err(file.malformed(bounds.start, "the jump table has no bytes in the file"));
         };
-        let init = self.init_range();
         let entries = bytes.as_chunks::<ENTRY>().0;
-        (bounds.start..bounds.end)
+        Ok((bounds.start..bounds.end)
             .step_by(ENTRY)
             .zip(entries)
             .map(|(at, bytes)| (at, Raw::decode(at, bytes)))
-            .filter(|(_, raw)| raw.key == key)
-            .map(|(at, raw)| self.site(at, &raw, &init))
-            .collect()
+            .collect())
     }
 
     fn site(&self, at: u64, raw: &Raw, init: &Range<u64>) -> Result<Site, ImageError> {
@@ -88,12 +95,12 @@ impl Image<'_> {
             target: raw.target,
             function: function.map(|(name, _)| name.to_owned()),
             jumps_when_off: raw.jumps_when_off,
-            init: init.contains(&raw.code),
+            init: self.is_init(raw.code, init),
         })
     }
 
     /// What the kernel frees after boot; `jump_label_init()` marks the sites in it by the same two symbols.
-    fn init_range(&self) -> Range<u64> {
+    pub(super) fn init_range(&self) -> Range<u64> {
         match (self.symbol("__init_begin"), self.symbol("__init_end")) {
             (Some(start), Some(end)) => start..end,
             _ => 0..0,
@@ -101,12 +108,22 @@ impl Image<'_> {
     }
 }
 
+impl Image<'_> {
+    /// Whether the kernel frees the code at `address` after boot, or after loading the module.
+    pub(super) fn is_init(&self, address: u64, init: &Range<u64>) -> bool {
+        if self.file.is_module {
+            return self.file.section_at(address).is_some_and(|s| s.name.starts_with(".init"));
+        }
+        init.contains(&address)
+    }
+}
+
 /// An entry with its three relative fields made absolute.
-struct Raw {
-    code: u64,
-    target: u64,
-    key: u64,
-    jumps_when_off: bool,
+pub(super) struct Raw {
+    pub(super) code: u64,
+    pub(super) target: u64,
+    pub(super) key: u64,
+    pub(super) jumps_when_off: bool,
 }
 
 impl Raw {

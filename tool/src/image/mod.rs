@@ -8,6 +8,7 @@
 
 mod btf;
 mod bytes;
+mod calls;
 mod dynamic;
 mod elf;
 mod error;
@@ -18,6 +19,7 @@ mod index;
 mod jump_table;
 mod key;
 mod layout;
+mod lent;
 mod module;
 mod payload;
 mod section;
@@ -33,14 +35,17 @@ use object::{
     elf::{STT_FUNC, STT_OBJECT},
 };
 
-use self::{bytes::Bytes, elf::File, index::Index};
 pub use self::{
+    btf::lsm_hooks,
+    calls::{Call, Calls, CloneCalls},
     error::ImageError,
     error_type::{ErrorType, UnknownErrorType},
     jump_table::Site,
     key::Key,
+    lent::LentSymbol,
     whitelist::Entry,
 };
+use self::{bytes::Bytes, elf::File, index::Index};
 
 /// A kernel image. Cheap to open; its methods read what they need and keep only indices of symbols.
 pub struct Image<'a> {
@@ -99,6 +104,24 @@ impl<'a> Image<'a> {
         self.file.symbol(name).map(|symbol| symbol.st_value.get(LE))
     }
 
+    /// Whether it has no symbols, as what is in a `vmlinuz` has none. Then only the running kernel knows its names.
+    pub fn is_stripped(&self) -> bool {
+        self.file.symbols().is_empty()
+    }
+
+    /// Takes the symbols of a stripped image from elsewhere; see [`LentSymbol`].
+    pub fn lend_symbols<'s>(&mut self, symbols: impl Iterator<Item = LentSymbol<'s>>) {
+        self.file.lend(lent::Lent::new(symbols));
+        self.functions = OnceLock::new();
+        self.objects = OnceLock::new();
+    }
+
+    /// The address of the first byte of code, as linked: the kernel's `_text`.
+    pub fn text_start(&self) -> Option<u64> {
+        let code = self.file.sections().iter().filter(|section| section.executable);
+        code.map(|section| section.address).min()
+    }
+
     /// The addresses of a table's two bounding symbols, which are there if the kernel has `option`. A module has the
     /// table as a section of its own, or an empty one.
     fn bounds(
@@ -112,7 +135,9 @@ impl<'a> Image<'a> {
         let find = |symbol| {
             self.symbol(symbol).ok_or_else(|| {
                 let name = self.file.name.clone();
-                if self.file.symbols().is_empty() {
+                if self.file.is_lent() {
+                    ImageError::NotLent { name, symbol }
+                } else if self.file.symbols().is_empty() {
                     ImageError::Stripped { name, symbol }
                 } else {
                     ImageError::NoSymbol { name, symbol, option }
@@ -120,6 +145,29 @@ impl<'a> Image<'a> {
             })
         };
         Ok(find(start)?..find(stop)?)
+    }
+
+    /// The LSM hooks that return something, by name; they can be failed by fmod_ret, listed or not. None where the image
+    /// has no BTF.
+    ///
+    /// # Errors
+    /// [`ImageError::Malformed`] if the BTF is damaged.
+    pub fn lsm_hooks(&self) -> Result<Option<Vec<String>>, ImageError> {
+        if self.file.is_module {
+            return Ok(None);
+        }
+        btf::lsm_hooks_of(&self.file)
+    }
+
+    /// The module's name, if it is one, from its `.modinfo`.
+    pub fn module_name(&self) -> Option<String> {
+        if !self.file.is_module {
+            return None;
+        }
+        let section = self.file.sections().iter().find(|section| section.name == ".modinfo")?;
+        let info = self.file.section_bytes(section);
+        let name = info.split(|&byte| byte == 0).find_map(|line| line.strip_prefix(b"name="))?;
+        Some(String::from_utf8_lossy(name).into_owned())
     }
 
     fn functions(&self) -> &Index {

@@ -317,6 +317,12 @@ pub(super) fn btf(name: &str, size: u32, members: &[(&str, u32)]) -> Vec<u8> {
     types.extend([0, 2 << 24, 1]);
     types.extend([0, 3 << 24, 0, 1, 1, 4]);
     types.extend([string("kinds"), 6 << 24 | 2, 4, string("ONE"), 1, string("TWO"), 2]);
+    // Prototypes that return something and nothing, and three functions.
+    types.extend([0, 13 << 24, 1]);
+    types.extend([0, 13 << 24, 0]);
+    for (function, prototype) in [("security_file_open", 5), ("security_free", 6), ("open", 5)] {
+        types.extend([string(function), 12 << 24, prototype]);
+    }
     types.extend([string(name), 4 << 24 | members.len() as u32, size]);
     for (member, bits) in members {
         types.extend([string(member), 1, *bits]);

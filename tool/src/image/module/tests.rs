@@ -3,7 +3,6 @@ use object::elf::{
     STT_OBJECT, STT_SECTION,
 };
 
-use super::*;
 use crate::image::{
     Image,
     testing::{Kernel, entry24},
