@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{plan::Mechanism, rule::Rate};
+use crate::{image::ErrorType, plan::Mechanism, rule::Rate};
 
 /// The verbs, for suggestions.
 pub const VERBS: [&str; 3] = ["run", "list", "help"];
@@ -107,17 +107,33 @@ pub struct RunArgs {
 /// Options of `list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Names or quoted globs; all without
+    /// Names or quoted globs, such as 'should_*' and 'sys:open*'; all without
     #[arg(value_name = "PATTERN")]
     pub patterns: Vec<String>,
 
-    /// Read this vmlinux instead of the running kernel
+    /// Only functions that fail like that: null, errno, errno_null, true
+    #[arg(long = "type", value_name = "TYPE", value_parser = error_type)]
+    pub error_type: Option<ErrorType>,
+
+    /// Only functions whose calls a static key guards
+    #[arg(long)]
+    pub keyed: bool,
+
+    /// Read this vmlinux, vmlinuz or module (.ko) instead of the running kernel
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
+
+    /// Print JSON, with every caller; docs/json.md describes it
+    #[arg(long)]
+    pub json: bool,
 
     /// Say more; twice for even more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+fn error_type(word: &str) -> Result<ErrorType, crate::image::UnknownErrorType> {
+    word.to_ascii_uppercase().parse()
 }
 
 /// `--method`.

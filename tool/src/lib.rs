@@ -7,6 +7,7 @@ pub mod cmd;
 pub mod exit;
 pub mod image;
 pub mod keys;
+pub mod listing;
 pub mod mechanism;
 pub mod plan;
 pub mod report;

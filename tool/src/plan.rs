@@ -7,7 +7,9 @@ use thiserror::Error;
 use crate::{
     image::ErrorType,
     rule::{Asked, Rate, RuleError, Value},
-    running::{Answer, Features, Injectable, InjectableList, Running, Symbols, Traceable},
+    running::{
+        Answer, Features, Injectable, InjectableList, Running, SYSCALL_PREFIX, Symbols, Traceable,
+    },
     suggest,
 };
 
@@ -111,6 +113,12 @@ pub enum PlanError {
     )]
     NotInjectable { name: String, nearest: Vec<String> },
     #[error(
+        "{name} cannot be made to fail: this kernel was built without CONFIG_FUNCTION_ERROR_INJECTION, \
+         so only system calls (sys:NAME) and LSM hooks (security_NAME) can; \
+         'inject list' shows them"
+    )]
+    NoList { name: String },
+    #[error(
         "{name} stands more than once in this kernel's symbols, and which one is meant cannot be told"
     )]
     Ambiguous { name: String },
@@ -164,7 +172,7 @@ fn plan_one(facts: &Facts<'_>, request: &Request, word: &str) -> Result<Planned,
 /// The kernel's name for what a user wrote, with its entry in the list.
 pub fn resolve<'a>(facts: &Facts<'a>, word: &str) -> Result<(String, &'a Injectable), PlanError> {
     let name = match word.strip_prefix("sys:") {
-        Some(call) => format!("{}{call}", syscall_prefix()),
+        Some(call) => format!("{SYSCALL_PREFIX}{call}"),
         None => word.to_owned(),
     };
     if let Some(entry) = facts.injectable.find(&name, facts.symbols) {
@@ -175,16 +183,13 @@ pub fn resolve<'a>(facts: &Facts<'a>, word: &str) -> Result<(String, &'a Injecta
     let wanted = if exists { name.trim_start_matches("vfs_") } else { &name };
     let nearest: Vec<String> =
         suggest::nearest(wanted, listed).into_iter().map(str::to_owned).collect();
-    Err(if exists {
+    Err(if exists && facts.injectable.is_absent() {
+        PlanError::NoList { name }
+    } else if exists {
         PlanError::NotInjectable { name, nearest }
     } else {
         PlanError::Unknown { word: word.to_owned(), nearest }
     })
-}
-
-/// How this architecture spells a system call's function (`SYSCALL_DEFINE` in its syscall_wrapper.h).
-fn syscall_prefix() -> &'static str {
-    if cfg!(target_arch = "aarch64") { "__arm64_sys_" } else { "__x64_sys_" }
 }
 
 struct Choice {
@@ -201,7 +206,7 @@ fn choose(
     value: Value,
 ) -> Result<Choice, PlanError> {
     let multi = can_kprobe_multi(facts, name, entry);
-    let fmod = can_fmod_ret(facts, name, entry, value);
+    let fmod = can_fmod_ret(facts, name, entry, value.number() == 0);
     let wanted = |mechanism| forced.is_none_or(|forced| forced == mechanism);
     let because = |reason: &str| {
         if forced.is_some() { "asked for with --method".to_owned() } else { reason.to_owned() }
@@ -234,7 +239,23 @@ fn choose(
     Err(PlanError::NoMechanism { name: name.to_owned(), reasons })
 }
 
+/// Each mechanism that can fail the function, best first, or why it cannot. `zero`: by returning 0.
+pub fn mechanisms(
+    facts: &Facts<'_>,
+    name: &str,
+    entry: &Injectable,
+    zero: bool,
+) -> [(Mechanism, Result<(), String>); 2] {
+    [
+        (Mechanism::KprobeMulti, can_kprobe_multi(facts, name, entry)),
+        (Mechanism::FmodRet, can_fmod_ret(facts, name, entry, zero).map(|_| ())),
+    ]
+}
+
 fn can_kprobe_multi(facts: &Facts<'_>, name: &str, entry: &Injectable) -> Result<(), String> {
+    if entry.fmod_ret_only {
+        return Err("it is not in the kernel's error injection list".to_owned());
+    }
     if let Answer::No(reason) = &facts.features.kprobe_multi {
         return Err(reason.clone());
     }
@@ -250,12 +271,12 @@ fn can_fmod_ret(
     facts: &Facts<'_>,
     name: &str,
     entry: &Injectable,
-    value: Value,
+    zero: bool,
 ) -> Result<u32, String> {
     if let Answer::No(reason) = &facts.features.fmod_ret {
         return Err(reason.clone());
     }
-    if value.number() == 0 {
+    if zero {
         return Err("it cannot return 0, which means 'run the function'".to_owned());
     }
     if let Some(module) = &entry.module {

@@ -28,7 +28,7 @@ mod testing;
 mod unpack;
 mod whitelist;
 
-use std::{ops::Range, path::Path, sync::OnceLock};
+use std::{collections::HashSet, ops::Range, path::Path, sync::OnceLock};
 
 use object::{
     LittleEndian as LE,
@@ -157,6 +157,26 @@ impl<'a> Image<'a> {
             return Ok(None);
         }
         btf::lsm_hooks_of(&self.file)
+    }
+
+    /// The same as entries, for [`Self::calls`]; those without a function of their own are left out.
+    ///
+    /// # Errors
+    /// As [`Self::lsm_hooks`].
+    pub fn lsm_entries(&self) -> Result<Vec<Entry>, ImageError> {
+        let hooks: HashSet<String> = self.lsm_hooks()?.unwrap_or_default().into_iter().collect();
+        let functions = self.functions().iter(&self.file);
+        let mut entries: Vec<_> = functions
+            .filter(|(_, name)| name.starts_with("security_") && hooks.contains(*name))
+            .map(|(address, name)| Entry {
+                address,
+                names: vec![name.to_owned()],
+                error_type: ErrorType::Errno,
+                key: None,
+            })
+            .collect();
+        entries.sort_by(|a, b| a.names.cmp(&b.names));
+        Ok(entries)
     }
 
     /// The module's name, if it is one, from its `.modinfo`.

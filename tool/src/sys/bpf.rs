@@ -186,6 +186,15 @@ pub fn kernel_program(helper: i32) -> Result<OwnedFd, io::Error> {
         .map_err(|(error, _)| error)
 }
 
+/// A fmod_ret program that lets its function run, loaded for that function and attached to nothing: the cheapest way to
+/// ask whether the kernel lets its result be changed.
+pub fn modify_return_program(btf_id: u32) -> Result<OwnedFd, io::Error> {
+    let result = instruction(0xb7, 0, 0, 0);
+    let exit = instruction(0x95, 0, 0, 0);
+    let kind = ProgramKind::ModifyReturn { btf_id };
+    load_program(kind, "inject_probe", c"GPL", &[result, exit]).map_err(|(error, _)| error)
+}
+
 fn instruction(code: u8, destination: u8, source: u8, immediate: i32) -> bpf_insn {
     // SAFETY: plain integers and bit fields.
     let mut instruction: bpf_insn = unsafe { std::mem::zeroed() };

@@ -9,6 +9,7 @@ mod quiesce;
 
 pub use bpf::{
     Attach, LinkInfo, ProgramKind, create_link, kernel_program, link_info, load_program,
+    modify_return_program,
 };
 pub use fork::{Forked, fork};
 pub use keys_ioctl::{KeysRequest, keys_count, keys_list, keys_version};
