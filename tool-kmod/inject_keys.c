@@ -3,8 +3,9 @@
  * inject_keys: lets a privileged process hold the static keys that guard
  * injectable functions.
  *
- * References belong to the open file and go when it is closed, so a holder that
- * is killed leaves no key up. The module decides nothing itself: whether a
+ * References belong to the open file and go when its last descriptor is closed,
+ * so a holder that is killed leaves no key up. Whoever passes a descriptor on
+ * passes on what it can do, and that it tells which addresses are injectable. The module decides nothing itself: whether a
  * function is injectable, and which key is its own, is the kernel's answer. It
  * adds no code to anybody's call path, so it may be unloaded whenever no file
  * is open.
@@ -14,16 +15,20 @@
 #include <linux/capability.h>
 #include <linux/error-injection.h>
 #include <linux/fs.h>
+#include <linux/kernel.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "inject_keys.h"
 
-#ifdef ALLOW_ERROR_INJECTION_KEY
+#ifdef injection_key_hold
 #define CAN_HOLD (IS_ENABLED(CONFIG_FUNCTION_ERROR_INJECTION))
 #else
 /* A kernel without keys: the device is there, and says so when asked. */
@@ -82,38 +87,57 @@ static void drop(struct reference *ref)
 	list_del(&ref->node);
 	injection_key_release(&ref->hold);
 	kfree(ref);
+	/* Each can have patched text, and there can be thousands. */
+	cond_resched();
 }
 
-static int take(const struct inject_keys_function *f, struct list_head *to)
+static void drop_all(struct list_head *references)
+{
+	struct reference *ref, *next;
+
+	list_for_each_entry_safe(ref, next, references, node)
+		drop(ref);
+}
+
+static void free_all(struct list_head *references)
+{
+	struct reference *ref, *next;
+
+	list_for_each_entry_safe(ref, next, references, node)
+		kfree(ref);
+}
+
+static int allocate(u32 count, struct list_head *to)
 {
 	struct reference *ref;
-	int ret;
 
+	while (count--) {
+		ref = kmalloc(sizeof(*ref), GFP_KERNEL_ACCOUNT);
+		if (!ref)
+			return -ENOMEM;
+		list_add_tail(&ref->node, to);
+	}
+
+	return 0;
+}
+
+static int take(const struct inject_keys_function *f, struct reference *ref)
+{
 	if (!fits(f->address) || !fits(f->key))
 		return -ENOENT;
 
-	ref = kmalloc(sizeof(*ref), GFP_KERNEL_ACCOUNT);
-	if (!ref)
-		return -ENOMEM;
-
 	ref->address = f->address;
-	ret = injection_key_hold(ref->address, expected_key(f), &ref->hold);
-	if (ret) {
-		kfree(ref);
-		return ret;
-	}
-	list_add_tail(&ref->node, to);
-
-	return 0;
+	return injection_key_hold(ref->address, expected_key(f), &ref->hold);
 }
 
 static int hold_all(struct holder *holder,
 		    const struct inject_keys_function *functions,
 		    struct inject_keys_list *list)
 {
-	struct reference *ref, *next;
+	struct reference *ref;
+	LIST_HEAD(fresh);
 	LIST_HEAD(taken);
-	int ret = 0;
+	int ret;
 	u32 i;
 
 	lockdep_assert_held(&holder->lock);
@@ -121,23 +145,28 @@ static int hold_all(struct holder *holder,
 	if (list->count > INJECT_KEYS_MAX - holder->count)
 		return -ENOSPC;
 
+	/* All memory first: the keys let allocations fail. */
+	ret = allocate(list->count, &fresh);
+	if (ret)
+		goto out;
+
 	for (i = 0; i < list->count; i++) {
-		ret = take(&functions[i], &taken);
+		ref = list_first_entry(&fresh, struct reference, node);
+		ret = take(&functions[i], ref);
 		if (ret) {
 			list->failed = i;
-			break;
+			drop_all(&taken);
+			goto out;
 		}
-	}
-	if (ret) {
-		list_for_each_entry_safe(ref, next, &taken, node)
-			drop(ref);
-		return ret;
+		list_move_tail(&ref->node, &taken);
+		cond_resched();
 	}
 
 	list_splice_tail(&taken, &holder->references);
 	holder->count += list->count;
-
-	return 0;
+out:
+	free_all(&fresh);
+	return ret;
 }
 
 static struct reference *find(struct list_head *references, u64 address)
@@ -156,7 +185,7 @@ static int release_all(struct holder *holder,
 		       const struct inject_keys_function *functions,
 		       struct inject_keys_list *list)
 {
-	struct reference *ref, *next;
+	struct reference *ref;
 	LIST_HEAD(found);
 	u32 i;
 
@@ -170,10 +199,10 @@ static int release_all(struct holder *holder,
 			return -EINVAL;
 		}
 		list_move_tail(&ref->node, &found);
+		cond_resched();
 	}
 
-	list_for_each_entry_safe(ref, next, &found, node)
-		drop(ref);
+	drop_all(&found);
 	holder->count -= list->count;
 
 	return 0;
@@ -209,9 +238,11 @@ static long with_list(struct holder *holder, void __user *argument,
 	}
 
 	list.failed = list.count;
-	ret = mutex_lock_interruptible(&holder->lock);
-	if (ret)
+	/* Nothing is done yet, so a signal may start it over. */
+	if (mutex_lock_interruptible(&holder->lock)) {
+		ret = -ERESTARTSYS;
 		goto out;
+	}
 	ret = operation(holder, functions, &list);
 	mutex_unlock(&holder->lock);
 
@@ -221,6 +252,17 @@ static long with_list(struct holder *holder, void __user *argument,
 out:
 	kvfree(functions);
 	return ret;
+}
+
+/* Allocates nothing, so it cannot fail. */
+static long release_everything(struct holder *holder)
+{
+	mutex_lock(&holder->lock);
+	drop_all(&holder->references);
+	holder->count = 0;
+	mutex_unlock(&holder->lock);
+
+	return 0;
 }
 
 static long count_one(struct holder *holder, void __user *argument)
@@ -234,21 +276,20 @@ static long count_one(struct holder *holder, void __user *argument)
 	if (!fits(count.function.address) || !fits(count.function.key))
 		return -ENOENT;
 
+	if (mutex_lock_interruptible(&holder->lock))
+		return -ERESTARTSYS;
+	/* Under the lock, so that the whole is never less than our part. */
 	ret = injection_key_count(count.function.address,
 				  expected_key(&count.function));
-	if (ret < 0)
-		return ret;
-	count.count = ret;
 	count.held = 0;
-
-	ret = mutex_lock_interruptible(&holder->lock);
-	if (ret)
-		return ret;
 	list_for_each_entry(ref, &holder->references, node) {
 		if (ref->address == count.function.address)
 			count.held++;
 	}
 	mutex_unlock(&holder->lock);
+	if (ret < 0)
+		return ret;
+	count.count = ret;
 
 	return copy_to_user(argument, &count, sizeof(count)) ? -EFAULT : 0;
 }
@@ -276,6 +317,8 @@ static long inject_keys_ioctl(struct file *file, unsigned int request,
 		return with_list(holder, user, hold_all);
 	case INJECT_KEYS_IOC_RELEASE:
 		return with_list(holder, user, release_all);
+	case INJECT_KEYS_IOC_RELEASE_ALL:
+		return release_everything(holder);
 	case INJECT_KEYS_IOC_COUNT:
 		return count_one(holder, user);
 	default:
@@ -304,11 +347,9 @@ static int inject_keys_open(struct inode *inode, struct file *file)
 static int inject_keys_release(struct inode *inode, struct file *file)
 {
 	struct holder *holder = file->private_data;
-	struct reference *ref, *next;
 
 	/* The last user of the file is gone: nobody else can hold the lock. */
-	list_for_each_entry_safe(ref, next, &holder->references, node)
-		drop(ref);
+	drop_all(&holder->references);
 	mutex_destroy(&holder->lock);
 	kfree(holder);
 
@@ -321,7 +362,6 @@ static const struct file_operations inject_keys_fops = {
 	.release	= inject_keys_release,
 	.unlocked_ioctl	= inject_keys_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
-	.llseek		= no_llseek,
 };
 
 static struct miscdevice inject_keys_device = {

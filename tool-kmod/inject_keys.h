@@ -36,8 +36,8 @@ struct inject_keys_function {
 
 /*
  * functions: user address of count struct inject_keys_function.
- * failed: set on error: the index of the function that was refused, or count
- * where no single one is to blame.
+ * failed: written when the list was read and refused: the index of the function
+ * to blame, or count where no single one is. Set it to count before the call.
  */
 struct inject_keys_list {
 	__u64 functions;
@@ -57,6 +57,8 @@ struct inject_keys_count {
 #define INJECT_KEYS_IOC_HOLD	_IOWR('j', 0x41, struct inject_keys_list)
 /* Gives back one reference of this file to each key, or none of any. */
 #define INJECT_KEYS_IOC_RELEASE	_IOWR('j', 0x42, struct inject_keys_list)
+/* Gives back every reference of this file. Cannot fail. */
+#define INJECT_KEYS_IOC_RELEASE_ALL	_IO('j', 0x44)
 #define INJECT_KEYS_IOC_COUNT	_IOWR('j', 0x43, struct inject_keys_count)
 
 #endif /* INJECT_KEYS_H */

@@ -1,6 +1,9 @@
 //! Whether a call fails: one body of code for the eBPF programs and for the host.
 
-use crate::map::{CERTAIN, Guard, Rule};
+#[cfg(test)]
+mod tests;
+
+use crate::map::{Guard, MAX_WHEN, Rule, UNLIMITED, flag};
 
 /// Bits of the kernel's preempt count that mean "not the task's own context": NMI, hard interrupt, and a soft interrupt
 /// that is being served (bit 8; the rest of that field counts "soft interrupts disabled", which task code does as well).
@@ -16,16 +19,28 @@ pub trait Call {
     fn armed_until(&self) -> u64;
     /// The preempt count of this CPU; 0 where this kernel's cannot be read.
     fn preempt_count(&self) -> u32;
-    /// Whether the current task is tracked and past its exec.
-    fn task_in_scope(&self) -> bool;
-    /// Whether the current process is one that rules without a scope leave alone.
+    /// Whether the current task is a kernel thread.
+    fn is_kernel_thread(&self) -> bool;
+    /// Whether the current process is one that is left alone.
     fn process_is_exempt(&self) -> bool;
-    /// The kernel's memory at that address; 0 where it cannot be read.
-    fn kernel_word(&self, address: u64) -> u64;
+    /// Whether the current task is in `TASKS` and past its exec, or a thread of a process that is.
+    fn task_is_followed(&self) -> bool;
+    /// Whether the current process is in `PROCESSES`.
+    fn process_is_named(&self) -> bool;
+    /// The current task's name.
+    fn comm(&self) -> [u8; 16];
+    /// The current task's user.
+    fn uid(&self) -> u32;
+    /// Whether the current task is in the control group in `CGROUP`, or below it.
+    fn is_in_cgroup(&self) -> bool;
     /// The function's argument of that index, from 0.
     fn argument(&self, index: u32) -> u64;
-    /// 32 random bits.
-    fn random(&self) -> u32;
+    /// The kernel's memory at that address; 0 where it cannot be read.
+    fn kernel_word(&self, address: u64) -> u64;
+    /// Numbers the call, from 1: among all calls of the rule, or among the task's.
+    fn number(&self, per_task: bool) -> u64;
+    /// Takes a ticket, from 0, of the calls that may fail.
+    fn ticket(&self) -> u64;
 }
 
 /// How far a call got.
@@ -41,34 +56,85 @@ pub enum Outcome {
     OutOfScope,
     /// The function's guard kept it from failing.
     Guarded,
+    /// Not among the numbers of `--when`.
+    NotNow,
     /// The dice said no.
     Spared,
+    /// The rule has failed as many calls as it may.
+    Spent,
+    /// The rule observes only: the call would have been eligible.
+    Observed,
     /// The function returns the rule's value instead of running.
     Injected,
 }
 
-/// Decides about one call.
+/// A decision, with the call's number; 0 if it was not numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// How far the call got.
+    pub outcome: Outcome,
+    /// Its number.
+    pub number: u64,
+}
+
+/// Whether a session acts at this moment. The plain load comes first: unarmed programs must cost next to nothing.
 #[inline(always)]
-pub fn decide(rule: &Rule, call: &impl Call) -> Outcome {
+pub fn is_armed(call: &impl Call) -> bool {
     let armed_until = call.armed_until();
-    // The plain load comes first: unarmed programs must cost next to nothing.
-    if armed_until == 0 || call.now() >= armed_until {
-        return Outcome::Disarmed;
+    armed_until != 0 && call.now() < armed_until
+}
+
+/// Decides about one call by one rule.
+#[inline(always)]
+pub fn decide(rule: &Rule, call: &impl Call) -> Decision {
+    let unnumbered = |outcome| Decision { outcome, number: 0 };
+    if !is_armed(call) {
+        return unnumbered(Outcome::Disarmed);
     }
-    if call.preempt_count() & NOT_IN_TASK != 0 {
-        return Outcome::OutsideTask;
+    if rule.flags & flag::IRQ == 0 && call.preempt_count() & NOT_IN_TASK != 0 {
+        return unnumbered(Outcome::OutsideTask);
     }
-    if rule.scoped == 0 {
-        if call.process_is_exempt() {
-            return Outcome::Exempt;
-        }
-    } else if !call.task_in_scope() {
-        return Outcome::OutOfScope;
+    if call.process_is_exempt() {
+        return unnumbered(Outcome::Exempt);
+    }
+    if !in_scope(rule, call) {
+        return unnumbered(Outcome::OutOfScope);
     }
     if guarded(&rule.guard, call) {
-        return Outcome::Guarded;
+        return unnumbered(Outcome::Guarded);
     }
-    if hit(rule.threshold, call.random()) { Outcome::Injected } else { Outcome::Spared }
+    let number = call.number(rule.flags & flag::COUNT_PER_TASK != 0);
+    let outcome = if !in_order(rule, number) {
+        Outcome::NotNow
+    } else if rule.flags & flag::OBSERVE != 0 {
+        Outcome::Observed
+    } else if !hit(rule.threshold, dice(rule.seed, number)) {
+        Outcome::Spared
+    } else if rule.times != UNLIMITED && call.ticket() >= rule.times {
+        Outcome::Spent
+    } else {
+        Outcome::Injected
+    };
+    Decision { outcome, number }
+}
+
+#[inline(always)]
+fn in_scope(rule: &Rule, call: &impl Call) -> bool {
+    if call.is_kernel_thread() {
+        return rule.flags & flag::KTHREADS != 0;
+    }
+    let wanted = |bit| rule.flags & bit != 0;
+    (!wanted(flag::TASKS) || call.task_is_followed())
+        && (!wanted(flag::PROCESSES) || call.process_is_named())
+        && (!wanted(flag::UID) || call.uid() == rule.scope.uid)
+        && (!wanted(flag::COMM) || same_comm(&call.comm(), &rule.scope.comm))
+        && (!wanted(flag::CGROUP) || call.is_in_cgroup())
+}
+
+/// Compares as two numbers: a loop over bytes is long for the verifier.
+#[inline(always)]
+fn same_comm(one: &[u8; 16], other: &[u8; 16]) -> bool {
+    u128::from_ne_bytes(*one) == u128::from_ne_bytes(*other)
 }
 
 #[inline(always)]
@@ -80,151 +146,42 @@ fn guarded(guard: &Guard, call: &impl Call) -> bool {
                 == call.kernel_word(guard.refused_pointer_at))
 }
 
+/// Whether a number is among those of `--when`: of any of its ranges.
+#[inline(always)]
+pub fn in_order(rule: &Rule, number: u64) -> bool {
+    if rule.whens == 0 {
+        return true;
+    }
+    let mut found = false;
+    let mut index = 0;
+    while index < MAX_WHEN {
+        let when = &rule.when[index];
+        // Ranges that are not used have a step of 0.
+        if when.step != 0
+            && number >= when.first
+            && number <= when.last
+            && (number - when.first).is_multiple_of(when.step)
+        {
+            found = true;
+        }
+        index += 1;
+    }
+    found
+}
+
+/// 32 bits that depend on nothing but the seed and the call's number.
+///
+/// The finaliser of a 64-bit mixer over a Weyl sequence (the construction of SplitMix64; Steele, Lea and Flood 2014).
+#[inline(always)]
+pub fn dice(seed: u64, number: u64) -> u32 {
+    let mut bits = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((bits ^ (bits >> 31)) >> 32) as u32
+}
+
 /// Whether these random bits mean failure: true for `threshold` of the 2^32 values.
 #[inline(always)]
 pub fn hit(threshold: u64, random: u32) -> bool {
     u64::from(random) < threshold
-}
-
-const _: () = assert!(CERTAIN == u32::MAX as u64 + 1);
-
-#[cfg(test)]
-mod tests {
-    use core::cell::Cell;
-
-    use super::*;
-
-    struct Fake {
-        now: u64,
-        armed_until: u64,
-        preempt_count: u32,
-        in_scope: bool,
-        exempt: bool,
-        arguments: [u64; 2],
-        random: u32,
-        asked: Cell<u32>,
-    }
-
-    impl Call for Fake {
-        fn now(&self) -> u64 {
-            self.now
-        }
-        fn armed_until(&self) -> u64 {
-            self.armed_until
-        }
-        fn preempt_count(&self) -> u32 {
-            self.preempt_count
-        }
-        fn task_in_scope(&self) -> bool {
-            self.in_scope
-        }
-        fn process_is_exempt(&self) -> bool {
-            self.exempt
-        }
-        fn kernel_word(&self, address: u64) -> u64 {
-            address + 1
-        }
-        fn argument(&self, index: u32) -> u64 {
-            self.arguments[index as usize]
-        }
-        fn random(&self) -> u32 {
-            self.asked.set(self.asked.get() + 1);
-            self.random
-        }
-    }
-
-    fn call() -> Fake {
-        Fake {
-            now: 10,
-            armed_until: 20,
-            preempt_count: 0,
-            in_scope: true,
-            exempt: false,
-            arguments: [0; 2],
-            random: 0,
-            asked: Cell::new(0),
-        }
-    }
-
-    fn always() -> Rule {
-        Rule { threshold: CERTAIN, scoped: 1, ..Rule::default() }
-    }
-
-    #[test]
-    fn an_armed_session_fails_a_call_in_scope() {
-        assert_eq!(decide(&always(), &call()), Outcome::Injected);
-    }
-
-    #[test]
-    fn a_session_acts_only_while_its_control_word_lies_in_the_future() {
-        for armed_until in [0, 9, 10] {
-            let call = Fake { armed_until, ..call() };
-            assert_eq!(decide(&always(), &call), Outcome::Disarmed, "{armed_until}");
-        }
-        let call = Fake { armed_until: 11, ..call() };
-        assert_eq!(decide(&always(), &call), Outcome::Injected);
-    }
-
-    #[test]
-    fn interrupts_do_not_fail_on_behalf_of_the_task_they_interrupt() {
-        let contexts = [
-            (0x0000_0001, Outcome::Injected),    // preemption disabled
-            (0x0000_0200, Outcome::Injected),    // soft interrupts disabled
-            (0x0000_0100, Outcome::OutsideTask), // soft interrupt served
-            (0x0001_0000, Outcome::OutsideTask), // hard interrupt
-            (0x0010_0000, Outcome::OutsideTask), // NMI
-            (0x8000_0000, Outcome::Injected),    // x86: no reschedule needed
-        ];
-        for (preempt_count, outcome) in contexts {
-            let call = Fake { preempt_count, ..call() };
-            assert_eq!(decide(&always(), &call), outcome, "{preempt_count:#x}");
-        }
-    }
-
-    #[test]
-    fn a_rule_without_a_scope_covers_every_task() {
-        let outside = Fake { in_scope: false, ..call() };
-        assert_eq!(decide(&always(), &outside), Outcome::OutOfScope);
-        let everywhere = Rule { scoped: 0, ..always() };
-        assert_eq!(decide(&everywhere, &outside), Outcome::Injected);
-    }
-
-    #[test]
-    fn a_rule_without_a_scope_leaves_exempt_processes_alone() {
-        let exempt = Fake { exempt: true, ..call() };
-        let everywhere = Rule { scoped: 0, ..always() };
-        assert_eq!(decide(&everywhere, &exempt), Outcome::Exempt);
-        assert_eq!(decide(&always(), &exempt), Outcome::Injected);
-    }
-
-    #[test]
-    fn guards_keep_what_must_not_fail_from_failing() {
-        let guard = Guard {
-            pointer_argument: 1,
-            refused_pointer_at: 76,
-            flags_argument: 2,
-            refused_flags: 8,
-        };
-        let rule = Rule { guard, ..always() };
-        let outcome = |arguments| decide(&rule, &Fake { arguments, ..call() });
-        assert_eq!(outcome([77, 0]), Outcome::Guarded);
-        assert_eq!(outcome([78, 0b1100]), Outcome::Guarded);
-        assert_eq!(outcome([78, 0b0100]), Outcome::Injected);
-    }
-
-    #[test]
-    fn the_threshold_splits_the_random_values_exactly() {
-        assert!(!hit(0, 0));
-        assert!(hit(1, 0));
-        assert!(!hit(1, 1));
-        assert!(hit(CERTAIN, u32::MAX));
-        assert!(!hit(CERTAIN - 1, u32::MAX));
-    }
-
-    #[test]
-    fn no_dice_are_thrown_for_calls_out_of_scope() {
-        let outside = Fake { in_scope: false, ..call() };
-        decide(&always(), &outside);
-        assert_eq!(outside.asked.get(), 0);
-    }
 }

@@ -35,7 +35,8 @@ pub struct List {
     pub functions: u64,
     /// How many, at least 1.
     pub count: u32,
-    /// On error: the index of the function to blame, or `count`.
+    /// Written when the list was read and refused: the index of the function to blame, or `count`. To be set to `count`
+    /// before the call.
     pub failed: u32,
 }
 
@@ -54,6 +55,15 @@ pub struct Count {
 const WRITE: u32 = 1;
 const READ: u32 = 2;
 
+#[cfg(any(
+    target_arch = "mips",
+    target_arch = "mips64",
+    target_arch = "powerpc",
+    target_arch = "powerpc64",
+    target_arch = "sparc64"
+))]
+compile_error!("this architecture encodes ioctl requests in a way of its own");
+
 /// The generic encoding of `include/uapi/asm-generic/ioctl.h`.
 const fn request(direction: u32, number: u32, size: usize) -> u32 {
     (direction << 30) | ((size as u32) << 16) | ((b'j' as u32) << 8) | number
@@ -65,6 +75,8 @@ pub const IOC_VERSION: u32 = request(READ, 0x40, size_of::<Version>());
 pub const IOC_HOLD: u32 = request(READ | WRITE, 0x41, size_of::<List>());
 /// Gives back one reference of this file to each key, or none of any.
 pub const IOC_RELEASE: u32 = request(READ | WRITE, 0x42, size_of::<List>());
+/// Gives back every reference of this file. Cannot fail.
+pub const IOC_RELEASE_ALL: u32 = request(0, 0x44, 0);
 /// How often a key is held.
 pub const IOC_COUNT: u32 = request(READ | WRITE, 0x43, size_of::<Count>());
 

@@ -3,8 +3,8 @@
 use std::{fs, process::Command};
 
 use inject_common::keys::{
-    CAN_HOLD, Count, Function, IOC_COUNT, IOC_HOLD, IOC_RELEASE, IOC_VERSION, List, MAX_REFERENCES,
-    VERSION, Version,
+    CAN_HOLD, Count, Function, IOC_COUNT, IOC_HOLD, IOC_RELEASE, IOC_RELEASE_ALL, IOC_VERSION,
+    List, MAX_REFERENCES, VERSION, Version,
 };
 
 #[test]
@@ -16,6 +16,7 @@ fn the_c_header_has_the_same_numbers_sizes_and_offsets() {
         ("INJECT_KEYS_IOC_VERSION", IOC_VERSION as usize),
         ("INJECT_KEYS_IOC_HOLD", IOC_HOLD as usize),
         ("INJECT_KEYS_IOC_RELEASE", IOC_RELEASE as usize),
+        ("INJECT_KEYS_IOC_RELEASE_ALL", IOC_RELEASE_ALL as usize),
         ("INJECT_KEYS_IOC_COUNT", IOC_COUNT as usize),
         ("sizeof(struct inject_keys_version)", size_of::<Version>()),
         ("sizeof(struct inject_keys_function)", size_of::<Function>()),

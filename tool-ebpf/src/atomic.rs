@@ -20,6 +20,21 @@ pub fn store(word: &AtomicU64, value: u64) {
     unsafe { word.as_ptr().write_volatile(value) };
 }
 
+/// Adds one and returns what was there before. Minimum kernel: 5.12.
+#[cfg(target_arch = "bpf")]
+#[inline(always)]
+pub fn fetch_increment(counter: &AtomicU64) -> u64 {
+    use core::intrinsics::{AtomicOrdering, atomic_xadd};
+    // SAFETY: the pointer comes from a reference to an atomic.
+    unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::SeqCst }>(counter.as_ptr(), 1) }
+}
+
+/// Adds one and returns what was there before.
+#[cfg(not(target_arch = "bpf"))]
+pub fn fetch_increment(counter: &AtomicU64) -> u64 {
+    counter.fetch_add(1, core::sync::atomic::Ordering::SeqCst)
+}
+
 /// Adds one. The old value is not returned, so every kernel's `xadd` instruction will do.
 #[cfg(target_arch = "bpf")]
 #[inline(always)]

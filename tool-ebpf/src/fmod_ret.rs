@@ -2,19 +2,30 @@
 
 use core::ffi::c_void;
 
-use aya_ebpf::helpers::generated::{bpf_get_attach_cookie, bpf_get_func_arg};
+use aya_ebpf::{
+    helpers::generated::{bpf_get_attach_cookie, bpf_get_func_arg},
+    programs::{FExitContext, tracing::StackIdContext as _},
+};
 
-use crate::call::{Arguments, outcome};
+use crate::{
+    call::{Context, outcome},
+    maps::STACKS,
+};
 
 struct Trampoline(*mut c_void);
 
-impl Arguments for Trampoline {
+impl Context for Trampoline {
     #[inline(always)]
-    fn get(&self, index: u32) -> u64 {
+    fn argument(&self, index: u32) -> u64 {
         let mut value = 0;
         // One program serves functions of any signature, so the count is checked by the helper and not by the verifier.
         // SAFETY: the context is the one that the kernel passed in, and `value` outlives the call.
         if unsafe { bpf_get_func_arg(self.0, index, &raw mut value) } == 0 { value } else { 0 }
+    }
+
+    #[inline(always)]
+    fn stack(&self) -> i32 {
+        FExitContext::new(self.0).get_stackid(&STACKS, 0).map_or_else(|error| error, |id| id as i32)
     }
 }
 
@@ -25,6 +36,6 @@ impl Arguments for Trampoline {
 #[unsafe(link_section = "fexit/any")]
 pub extern "C" fn inject_fmod_ret(ctx: *mut c_void) -> i64 {
     // SAFETY: the context is the one that the kernel passed in.
-    let rule = unsafe { bpf_get_attach_cookie(ctx) };
-    outcome(rule, &Trampoline(ctx)).unwrap_or(0)
+    let function = unsafe { bpf_get_attach_cookie(ctx) };
+    outcome(function, &Trampoline(ctx)).unwrap_or(0)
 }

@@ -1,7 +1,8 @@
 //! What the loader tells the programs about the running kernel: read-only data, constant for the verifier.
 
 use aya_ebpf::helpers::{
-    bpf_get_smp_processor_id, bpf_probe_read_kernel, generated::bpf_jiffies64,
+    bpf_get_smp_processor_id, bpf_probe_read_kernel,
+    generated::{bpf_get_current_task, bpf_jiffies64},
 };
 
 /// Address of the per-CPU variable that holds the preempt count, before a CPU's offset; 0: unknown.
@@ -15,6 +16,10 @@ static PER_CPU_OFFSET: u64 = 0;
 /// Offset of `pid` in `struct task_struct`, in bytes.
 #[unsafe(no_mangle)]
 static TASK_PID: u64 = 0;
+
+/// Offset of `flags` in `struct task_struct`, in bytes; 0: unknown.
+#[unsafe(no_mangle)]
+static TASK_FLAGS: u64 = 0;
 
 /// Possible CPUs: the stride of `COUNTERS`.
 #[unsafe(no_mangle)]
@@ -64,4 +69,21 @@ pub fn preempt_count() -> u32 {
 pub fn thread_id(task: u64) -> Option<u32> {
     // SAFETY: the helper checks the address itself and reports what it cannot read.
     unsafe { bpf_probe_read_kernel(task.wrapping_add(constant(&TASK_PID)) as *const u32) }.ok()
+}
+
+/// `PF_KTHREAD` of include/linux/sched.h.
+const PF_KTHREAD: u32 = 0x0020_0000;
+
+/// Whether the current task is a kernel thread; false where that cannot be read.
+#[inline(always)]
+pub fn is_kernel_thread() -> bool {
+    let offset = constant(&TASK_FLAGS);
+    if offset == 0 {
+        return false;
+    }
+    // SAFETY: the helper has no preconditions.
+    let task = unsafe { bpf_get_current_task() };
+    // SAFETY: the helper checks the address itself and reports what it cannot read.
+    let flags = unsafe { bpf_probe_read_kernel(task.wrapping_add(offset) as *const u32) };
+    flags.is_ok_and(|flags| flags & PF_KTHREAD != 0)
 }

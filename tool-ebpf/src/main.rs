@@ -15,6 +15,7 @@ mod fmod_ret;
 mod kernel;
 mod kprobe;
 mod maps;
+mod record;
 mod scope;
 mod ticks;
 

@@ -12,9 +12,10 @@ use crate::run::run;
 const TARGET: &str = "bpfel-unknown-none";
 
 /// What rustc is told, one argument each:
-/// aya-ebpf picks the layout of `pt_regs` by `bpf_target_arch`; BTF is made from debug information.
-const RUSTFLAGS: [&str; 3] =
-    ["--cfg=bpf_target_arch=\"x86_64\"", "-Cdebuginfo=2", "-Clink-arg=--btf"];
+/// aya-ebpf picks the layout of `pt_regs` by `bpf_target_arch`; BTF is made from debug information; atomics that return
+/// the old value are instructions of v3 (Linux 5.12).
+const RUSTFLAGS: [&str; 4] =
+    ["--cfg=bpf_target_arch=\"x86_64\"", "-Cdebuginfo=2", "-Clink-arg=--btf", "-Ctarget-cpu=v3"];
 
 /// Returns the object's absolute path.
 pub fn build(paths: &Paths, bpf_linker: &Path) -> Result<PathBuf> {

@@ -16,7 +16,7 @@ const KEYED: [&str; 2] = ["should_failslab", "should_fail_alloc_page"];
 
 /// Whether the guest's kernel has our patches.
 pub fn kernel_is_keyed() -> anyhow::Result<bool> {
-    Ok(Symbols::read()?.contains("get_injection_key"))
+    Ok(Symbols::read()?.contains("injection_key_hold"))
 }
 
 /// Where a function is at run time.

@@ -1,6 +1,7 @@
 //! The verbs: one file each.
 
 mod list;
+mod request;
 mod run;
 
 pub use list::list;

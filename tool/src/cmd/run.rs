@@ -1,52 +1,43 @@
 //! `inject run`: functions fail, for a command, for a time, or until Ctrl-C.
 
-use std::time::Duration;
+mod events;
+mod signals;
+mod wait;
 
 use anyhow::{Context as _, bail};
 use aya_log::EbpfLogger;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    time::{Instant, MissedTickBehavior, interval, sleep_until},
-};
+use nix::unistd::User;
+use tokio::time::Instant;
 
-use super::Several;
+use self::{
+    events::Recorder,
+    signals::Signals,
+    wait::{Left, finish, wait},
+};
+use super::{
+    Several,
+    request::{consent, is_scoped, request},
+};
 use crate::{
-    cli::{RunArgs, VERBS},
+    cli::{CountPer, RunArgs, VERBS},
     exit::Exit,
     keys::KeyKnowledge,
     mechanism::{MechanismError, is_stub},
-    plan::{PlanError, Planned, Request},
-    report::{self, Asked, summary, verdict},
-    rule::{self, Rate},
-    running::{Running, is_initial_pid_namespace, require_root},
-    session::{
-        Beat, Command, CommandOutcome, Ended, HEARTBEAT, RunningCommand, Scope, Session,
-        SessionOptions,
-    },
+    plan::{Plan, PlanError},
+    report::{self, Asked, Output, Places, verdict},
+    running::{KernelLog, Running, is_initial_pid_namespace, require_root},
+    session::{Command, CommandOutcome, Ended, ScopeOptions, Session, SessionOptions},
     suggest,
 };
 
 /// Runs it all, from the plan to the summary.
 pub fn run(arguments: &RunArgs) -> anyhow::Result<Exit> {
-    let request = Request {
-        functions: arguments.functions.clone(),
-        value: match (&arguments.errno, &arguments.value) {
-            (Some(errno), _) => rule::Asked::Errno(errno.clone()),
-            (None, Some(value)) => rule::Asked::Return(value.clone()),
-            (None, None) => rule::Asked::Default,
-        },
-        rate: arguments.rate.unwrap_or(Rate::ALWAYS),
-        method: arguments.method.forced(),
-    };
+    let request = request(arguments)?;
     // Before anything is opened, so that the waiting process holds no copy of it.
     let command = prepare_command(arguments)?;
     let running = Running::read()?;
-    let planned = running.plan(&request).map_err(|errors| name_verbs(errors, arguments))?;
-    consent(arguments, &request)?;
+    let plan = running.plan(&request).map_err(|errors| name_verbs(errors, arguments))?;
+    consent(arguments, &plan)?;
     if is_stub() {
         return Err(MechanismError::Stub.into());
     }
@@ -58,7 +49,16 @@ pub fn run(arguments: &RunArgs) -> anyhow::Result<Exit> {
     }
     let keys = KeyKnowledge::gather(&running.symbols, arguments.image.as_deref())?;
     if arguments.dry_run {
-        return dry_run(&planned, &keys);
+        return dry_run(&plan, &keys);
+    }
+    let live = command.is_none() && !arguments.trace && arguments.output.is_none();
+    let places = Places::new(&running.symbols);
+    let output = Output::open(arguments.output.as_deref(), arguments.json, live, places)
+        .with_context(|| {
+            format!("cannot write {}", arguments.output.as_deref().unwrap_or("".as_ref()).display())
+        })?;
+    for (name, reason) in &plan.left_out {
+        eprintln!("inject: left out: {name}: {reason}");
     }
     if arguments.unsafe_nofail {
         eprintln!(
@@ -66,26 +66,24 @@ pub fn run(arguments: &RunArgs) -> anyhow::Result<Exit> {
         );
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(inject(arguments, &running, &keys, planned, command))
+    runtime.block_on(inject(arguments, &running, &keys, plan, command, output))
 }
 
 fn prepare_command(arguments: &RunArgs) -> anyhow::Result<Option<Command>> {
     if arguments.command.is_empty() || arguments.dry_run || require_root().is_err() {
         return Ok(None);
     }
-    Command::prepare(&arguments.command).map(Some).context("COMMAND's process cannot be made")
-}
-
-fn consent(arguments: &RunArgs, request: &Request) -> anyhow::Result<()> {
-    let system_wide = arguments.command.is_empty();
-    if system_wide && request.rate > Rate::TENTH && !arguments.allow_system_wide {
-        bail!(
-            "{} of the calls would fail in the whole system, which may not survive it; limit it to a \
-             command (-- COMMAND), lower --rate to 10% or less, or insist with --allow-system-wide",
-            request.rate
-        );
-    }
-    Ok(())
+    let user =
+        match &arguments.user {
+            Some(name) => {
+                let user = User::from_name(name)?;
+                Some(user.with_context(|| {
+                    format!("there is no user '{name}'; name another with --user")
+                })?)
+            }
+            None => None,
+        };
+    Command::prepare(&arguments.command, user).map(Some).context("COMMAND's process cannot be made")
 }
 
 /// The first word may be a misspelt verb as well.
@@ -106,192 +104,131 @@ fn name_verbs(errors: Vec<PlanError>, arguments: &RunArgs) -> anyhow::Error {
     Several(lines).into()
 }
 
-fn dry_run(planned: &[Planned], keys: &KeyKnowledge) -> anyhow::Result<Exit> {
-    let rows = planned
-        .iter()
-        .map(|one| {
-            let key = keys.of(&one.name, one.address)?;
-            keys.require(&one.name, &key)?;
-            Ok(vec![
-                one.name.clone(),
-                one.value.to_string(),
-                one.rate.to_string(),
-                format!("{} ({})", one.mechanism, one.because),
-            ])
-        })
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    print!("{}", report::table(&["FUNCTION", "RETURNS", "RATE", "MECHANISM"], &rows));
+fn dry_run(plan: &Plan, keys: &KeyKnowledge) -> anyhow::Result<Exit> {
+    let mut rows = Vec::new();
+    for function in &plan.functions {
+        keys.require(&function.name, &keys.of(&function.name, function.address)?)?;
+        for rule in &function.rules {
+            rows.push(vec![
+                function.name.clone(),
+                rule.to_string(),
+                format!("{} ({})", function.mechanism, function.because),
+            ]);
+        }
+    }
+    for (name, reason) in &plan.left_out {
+        rows.push(vec![name.clone(), "left out".to_owned(), reason.clone()]);
+    }
+    print!("{}", report::table(&["FUNCTION", "FAILS WITH", "MECHANISM"], &rows));
     Ok(Exit::Success)
+}
+
+fn options(arguments: &RunArgs, command: Option<&Command>, seed: u64) -> SessionOptions {
+    SessionOptions {
+        scope: ScopeOptions {
+            command: command.map(Command::process),
+            processes: arguments.pid.clone(),
+            descendants: arguments.descendants,
+            comm: arguments.comm,
+            uid: arguments.uid,
+            cgroup: arguments.cgroup.clone(),
+            kernel_threads: arguments.kthreads,
+            interrupts: arguments.irq,
+            count_per_task: arguments.count_per == CountPer::Task,
+        },
+        guards: !arguments.unsafe_nofail,
+        seed,
+    }
 }
 
 async fn inject(
     arguments: &RunArgs,
     running: &Running,
     keys: &KeyKnowledge,
-    planned: Vec<Planned>,
+    plan: Plan,
     command: Option<Command>,
+    mut output: Output,
 ) -> anyhow::Result<Exit> {
-    let scope = command.as_ref().map_or(Scope::System, |command| Scope::Command(command.process()));
-    let options = SessionOptions { scope, guards: !arguments.unsafe_nofail };
+    let asked = Asked {
+        scoped: is_scoped(arguments),
+        seed: arguments.seed.unwrap_or_else(new_seed),
+        expect: arguments.expect,
+        allow_unused: arguments.allow_unused,
+    };
+    let options = options(arguments, command.as_ref(), asked.seed);
     let mut signals = Signals::new()?;
-    let mut session = Session::commit(running, keys, planned, options)?;
-    let mut log = EbpfLogger::init(session.ebpf()).ok();
+    let mut session = Session::commit(running, keys, plan.functions.clone(), &options)?;
+    let ebpf_log = EbpfLogger::init(session.ebpf()).ok();
 
+    let mut kernel_log = KernelLog::open();
+    kernel_log.write(&format!("pid {}: on: {}", std::process::id(), in_words(&plan)));
+    output.start(&plan, &asked);
     let started = match command {
         None => {
-            eprintln!("inject: on{}", until(arguments.duration));
+            if !arguments.json {
+                eprintln!("inject: on{}", until(arguments));
+            }
             Ok(None)
         }
         Some(command) => command.start()?.map(Some),
     };
-    let (ended, exit) = match started {
-        Err(outcome) => (session.end(), Ok(outcome)),
-        Ok(running) => {
-            let deadline = arguments.duration.map(|duration| Instant::now() + duration);
-            let left = wait(&session, running.as_ref(), deadline, &mut signals, &mut log).await;
+    let mut recorder = Recorder::new(&plan, arguments.trace, output, kernel_log, ebpf_log);
+    let outcome = match started {
+        Err(outcome) => {
             let ended = session.end();
-            (ended, finish(running, left, &mut signals).await)
+            (ended, Ok(outcome))
+        }
+        Ok(command) => {
+            let deadline = arguments.duration.map(|duration| Instant::now() + duration);
+            let left =
+                wait(&mut session, command.as_ref(), deadline, &mut signals, &mut recorder).await;
+            recorder.flush(&mut session);
+            let ended = session.end();
+            if command.is_some() && matches!(left, Left::Over) {
+                eprintln!("inject: off; waiting for COMMAND");
+            }
+            (ended, finish(command, left, &mut signals).await)
         }
     };
-    conclude(arguments, &ended, exit?)
+    let (ended, outcome) = outcome;
+    recorder.end(&ended);
+    conclude(arguments, &ended, &asked, recorder, outcome?)
 }
 
-fn until(duration: Option<Duration>) -> String {
-    match duration {
+/// Printed in the summary, so that the run can be repeated.
+fn new_seed() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    // Short, because people copy it.
+    RandomState::new().hash_one(std::process::id()) & 0xffff_ffff
+}
+
+fn in_words(plan: &Plan) -> String {
+    let words: Vec<String> = plan
+        .functions
+        .iter()
+        .take(8)
+        .flat_map(|function| function.rules.iter().map(|rule| format!("{} {rule}", function.name)))
+        .collect();
+    let more = plan.functions.len().saturating_sub(8);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{}{more}", words.join("; "))
+}
+
+fn until(arguments: &RunArgs) -> String {
+    match arguments.duration {
         Some(duration) => format!(" for {}", humantime::format_duration(duration)),
         None => "; Ctrl-C ends it".to_owned(),
     }
 }
 
-/// Why the session is to end.
-enum Left {
-    /// COMMAND has ended.
-    Ended(std::io::Result<CommandOutcome>),
-    /// The time is over, or somebody asked for the end.
-    Over,
-}
-
-/// What ends a run from outside.
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hangup: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.interrupt.recv() => Signal::SIGINT,
-            _ = self.terminate.recv() => Signal::SIGTERM,
-            _ = self.hangup.recv() => Signal::SIGHUP,
-        }
-    }
-}
-
-/// What the eBPF programs have to say; seen with -v.
-type Log = Option<EbpfLogger<&'static dyn log::Log>>;
-
-/// Keeps the session acting until there is a reason to end it.
-async fn wait(
-    session: &Session,
-    command: Option<&RunningCommand>,
-    deadline: Option<Instant>,
-    signals: &mut Signals,
-    log: &mut Log,
-) -> Left {
-    let mut heartbeat = interval(HEARTBEAT);
-    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let ended = async {
-        match command {
-            Some(command) => command.ended().await,
-            None => std::future::pending().await,
-        }
-    };
-    let over = async {
-        match deadline {
-            Some(deadline) => sleep_until(deadline).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::pin!(ended, over);
-    let mut asked_to_end = 0;
-    loop {
-        tokio::select! {
-            outcome = &mut ended => return Left::Ended(outcome),
-            () = &mut over => return Left::Over,
-            _ = heartbeat.tick() => {
-                beat(session);
-                if let Some(log) = log {
-                    log.flush();
-                }
-            }
-            signal = signals.next() => match command {
-                None => return Left::Over,
-                Some(command) => {
-                    asked_to_end += 1;
-                    if asked_to_end > 1 {
-                        return Left::Over;
-                    }
-                    pass_on(command.process(), signal);
-                }
-            },
-        }
-    }
-}
-
-fn beat(session: &Session) {
-    match session.beat() {
-        Ok(Beat::InTime) => {}
-        Ok(Beat::After(gap)) => {
-            let gap = Duration::from_millis(gap.as_millis() as u64);
-            eprintln!(
-                "inject: was stopped or starved, so nothing was injected for {}; on again",
-                humantime::format_duration(gap)
-            );
-        }
-        // The next beat may do better; if none does, the session disarms itself.
-        Err(error) => eprintln!("inject: {error}"),
-    }
-}
-
-/// A terminal's Ctrl-C reaches the command by itself; what was sent to us alone does not.
-fn pass_on(command: Pid, signal: Signal) {
-    if signal != Signal::SIGINT {
-        let _ = kill(command, signal);
-    }
-}
-
-/// Waits for a command that outlives the session.
-async fn finish(
-    command: Option<RunningCommand>,
-    left: Left,
-    signals: &mut Signals,
-) -> anyhow::Result<CommandOutcome> {
-    let Some(command) = command else { return Ok(CommandOutcome::Ended(Exit::Success)) };
-    if let Left::Ended(outcome) = left {
-        return Ok(outcome?);
-    }
-    loop {
-        tokio::select! {
-            outcome = command.ended() => return Ok(outcome?),
-            _ = signals.next() => { let _ = kill(command.process(), Signal::SIGKILL); }
-        }
-    }
-}
-
-fn conclude(arguments: &RunArgs, ended: &Ended, outcome: CommandOutcome) -> anyhow::Result<Exit> {
-    let asked = Asked { scoped: !arguments.command.is_empty() };
-    for line in summary(ended, asked).lines() {
-        eprintln!("inject: {line}");
-    }
+fn conclude(
+    arguments: &RunArgs,
+    ended: &Ended,
+    asked: &Asked,
+    mut recorder: Recorder,
+    outcome: CommandOutcome,
+) -> anyhow::Result<Exit> {
+    recorder.output.summary(ended, asked);
     for problem in &ended.problems {
         eprintln!("inject: {problem}");
     }
@@ -305,13 +242,15 @@ fn conclude(arguments: &RunArgs, ended: &Ended, outcome: CommandOutcome) -> anyh
         }
         CommandOutcome::Ended(exit) => exit,
     };
-    match verdict(ended, asked) {
-        Err((exit, lines)) if !arguments.allow_unused => {
-            for line in lines {
-                eprintln!("inject: {line}");
-            }
-            Ok(exit)
-        }
-        _ => Ok(exit),
+    let mut reasons = verdict(ended, asked);
+    if arguments.fail_on_warning && recorder.warnings > 0 {
+        reasons.push(format!(
+            "the kernel warned {} times; see above, or 'dmesg' for the whole of it",
+            recorder.warnings
+        ));
     }
+    for reason in &reasons {
+        eprintln!("inject: {reason}");
+    }
+    Ok(if reasons.is_empty() { exit } else { Exit::NotDone })
 }

@@ -36,7 +36,9 @@ impl KeyedFunction {
 }
 
 impl KeyDevice {
-    /// Opens it. None: the module is not loaded, or this kernel has no keys that it could hold.
+    /// Opens it. None: the module is not loaded.
+    ///
+    /// Fails if the module can hold no keys: then it was built for another kernel than one with keys.
     pub fn open() -> Result<Option<Self>, KeysError> {
         let file = match OpenOptions::new().read(true).write(true).open(PATH) {
             Ok(file) => file,
@@ -47,7 +49,10 @@ impl KeyDevice {
         if version.version != VERSION {
             return Err(KeysError::Version { module: version.version });
         }
-        Ok((version.features & CAN_HOLD != 0).then_some(Self { file }))
+        if version.features & CAN_HOLD == 0 {
+            return Err(KeysError::CannotHold);
+        }
+        Ok(Some(Self { file }))
     }
 
     /// References to the key of a function, of every holder and of this device. None: its calls are not guarded.
@@ -104,7 +109,7 @@ impl HeldKeys {
     pub fn verify(&self) -> Result<(), KeysError> {
         for function in &self.functions {
             let count = self.device.count(function, "")?;
-            if !count.is_some_and(|count| count.count > 0 && count.held > 0) {
+            if !count.is_some_and(|count| count.held > 0 && count.count >= count.held) {
                 return Err(KeysError::StillOff { function: function.name.clone() });
             }
         }
@@ -113,7 +118,7 @@ impl HeldKeys {
 
     /// Gives the references back and returns what every key's count is now, in the order of holding.
     pub fn release(self) -> Result<Vec<u32>, KeysError> {
-        self.device.release(&self.functions)?;
+        sys::keys_release_all(&self.device.file).map_err(KeysError::Request)?;
         self.functions
             .iter()
             .map(|function| Ok(self.device.count(function, "")?.map_or(0, |count| count.count)))

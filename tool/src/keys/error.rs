@@ -18,6 +18,11 @@ pub enum KeysError {
         inject_common::keys::VERSION
     )]
     Version { module: u32 },
+    #[error(
+        "the module inject_keys was built against a kernel without keys; build it against this one \
+         (make -C tool-kmod) and load it again"
+    )]
+    CannotHold,
     #[error("the module inject_keys does not answer: {0}; reload it")]
     Request(io::Error),
     #[error(

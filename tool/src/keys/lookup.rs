@@ -38,8 +38,8 @@ impl KeyKnowledge {
     /// An image that was given has to be the right one, wherever it is needed. One that was only found lying around
     /// counts if it is right, and is passed over if the helper answers without it.
     pub fn gather(symbols: &Symbols, given: Option<&Path>) -> Result<Self, KeysError> {
-        // A function of the key patches' lib/error-inject.c.
-        let keyed = symbols.contains("get_injection_key");
+        // A function of the key patches' lib/error-inject.c; the series of June 2024 has keys, but not this.
+        let keyed = symbols.contains("injection_key_hold");
         if !keyed {
             return Ok(Self { keyed, device: None, witness: None });
         }

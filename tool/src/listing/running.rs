@@ -6,7 +6,7 @@ use super::{Function, Key, Listing, Source, syscall_alias};
 use crate::{
     image::{Calls, Entry, ErrorType, Image},
     keys::{FunctionKey, KeyKnowledge, WitnessError, open_running},
-    plan::{Facts, Mechanism, mechanisms},
+    plan::{Facts, Mechanism, Target, mechanisms},
     running::{Injectable, Running, Symbols, online_image},
 };
 
@@ -39,7 +39,7 @@ pub fn of_running(running: &Running) -> anyhow::Result<Listing> {
             _ => Key::Unknown,
         };
         functions.push(Function {
-            mechanism: Some(running.with_facts(|facts| mechanism(&facts, &name, entry))),
+            mechanism: Some(running.with_facts(|facts| mechanism(&facts, &name, entry, address))),
             name,
             aliases,
             error_type: entry.error_type,
@@ -100,10 +100,23 @@ fn key(key: FunctionKey, sites: Option<usize>) -> Key {
 }
 
 /// The mechanism that `run` would choose without options, or why none.
-fn mechanism(facts: &Facts<'_>, name: &str, entry: &Injectable) -> Result<Mechanism, String> {
-    let zero = entry.error_type == ErrorType::Null;
+fn mechanism(
+    facts: &Facts<'_>,
+    name: &str,
+    entry: &Injectable,
+    address: Option<u64>,
+) -> Result<Mechanism, String> {
+    let address = address.ok_or("its name stands more than once in this kernel's symbols")?;
+    let target = Target {
+        name: name.to_owned(),
+        listed: entry.name.clone(),
+        address,
+        module: entry.module.clone(),
+        error_type: entry.error_type,
+        fmod_ret_only: entry.fmod_ret_only,
+    };
     let mut reasons = Vec::new();
-    for (mechanism, answer) in mechanisms(facts, name, entry, zero) {
+    for (mechanism, answer) in mechanisms(facts, &target, entry.error_type == ErrorType::Null) {
         match answer {
             Ok(()) => return Ok(mechanism),
             Err(reason) => reasons.push(format!("{mechanism}: {reason}")),

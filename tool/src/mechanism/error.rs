@@ -1,6 +1,6 @@
 //! What can go wrong on the way into the kernel.
 
-use std::io;
+use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
@@ -29,6 +29,13 @@ pub enum MechanismError {
     Tasks(#[from] aya::programs::ProgramError),
     #[error("the kernel's clock cannot be read (BPF_PROG_TEST_RUN): {0}")]
     Clock(aya::programs::ProgramError),
+    #[error("the control group {} cannot be opened: {source}", path.display())]
+    Cgroup { path: PathBuf, source: io::Error },
+    #[error(
+        "{} is not a control group: {source}; name a folder below /sys/fs/cgroup",
+        path.display()
+    )]
+    NotACgroup { path: PathBuf, source: aya::maps::MapError },
     #[error("a link that was just made is gone: {0}")]
     LinkLost(io::Error),
 }

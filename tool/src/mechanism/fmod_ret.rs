@@ -12,10 +12,10 @@ use crate::{
 
 const NAME: &str = "fmod-ret";
 
-/// Loads the program for the function and attaches it, with the rule's index as cookie.
+/// Loads the program for the function and attaches it, with its index as cookie.
 pub(super) fn attach(
     object: &Object,
-    rule: u64,
+    index: u64,
     function: &Planned,
 ) -> Result<(OwnedFd, OwnedFd), MechanismError> {
     let btf_id = function
@@ -23,7 +23,7 @@ pub(super) fn attach(
         .ok_or_else(|| MechanismError::Object(format!("no BTF id for {}", function.name)))?;
     let kind = ProgramKind::ModifyReturn { btf_id };
     let program = object.load_program("inject_fmod_ret", NAME, kind)?;
-    let link = sys::create_link(program.as_fd(), Attach::ModifyReturn { cookie: rule }).map_err(
+    let link = sys::create_link(program.as_fd(), Attach::ModifyReturn { cookie: index }).map_err(
         |source| MechanismError::Attach {
             mechanism: NAME,
             function: function.name.clone(),

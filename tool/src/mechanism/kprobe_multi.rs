@@ -12,7 +12,7 @@ use crate::{
 
 const NAME: &str = "kprobe-multi";
 
-/// Loads the program once and attaches it to all of the functions, each with its rule's index as cookie.
+/// Loads the program once and attaches it to all of the functions, each with its index as cookie.
 pub(super) fn attach(
     object: &Object,
     functions: &[(u64, &Planned)],
@@ -20,7 +20,7 @@ pub(super) fn attach(
     let program = object.load_program("inject_kprobe", NAME, ProgramKind::KprobeMulti)?;
     // The kernel sorts by address and wants cookies to go along only with addresses, not with names.
     let mut targets: Vec<(u64, u64)> =
-        functions.iter().map(|(rule, function)| (function.address, *rule)).collect();
+        functions.iter().map(|(index, function)| (function.address, *index)).collect();
     targets.sort_unstable();
     let (addresses, cookies): (Vec<u64>, Vec<u64>) = targets.into_iter().unzip();
     let attach = Attach::KprobeMulti { addresses: &addresses, cookies: &cookies };

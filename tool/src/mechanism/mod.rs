@@ -9,8 +9,6 @@ mod ticks;
 
 use std::os::fd::OwnedFd;
 
-use inject_common::map::Rule;
-
 pub use error::MechanismError;
 pub use object::{Object, ProgramConstants, is_stub};
 
@@ -23,28 +21,31 @@ pub struct Attached {
     links: Vec<OwnedFd>,
     // Links keep their programs, so these are here to be named in errors and dropped with the rest.
     programs: Vec<OwnedFd>,
+    has_kprobe_multi: bool,
 }
 
 impl Attached {
-    /// Attaches every planned function; the rule of a function is the one of the same index.
+    /// Attaches every planned function; the cookie of a function is its index.
     ///
     /// If one fails, those before it are detached again.
     pub fn attach(object: &Object, planned: &[Planned]) -> Result<Self, MechanismError> {
-        let mut attached = Self { links: Vec::new(), programs: Vec::new() };
+        let mut attached =
+            Self { links: Vec::new(), programs: Vec::new(), has_kprobe_multi: false };
         let by = |mechanism| {
             planned
                 .iter()
                 .enumerate()
                 .filter(move |(_, function)| function.mechanism == mechanism)
-                .map(|(rule, function)| (rule as u64, function))
+                .map(|(index, function)| (index as u64, function))
                 .collect::<Vec<_>>()
         };
         let multi = by(Mechanism::KprobeMulti);
         if !multi.is_empty() {
+            attached.has_kprobe_multi = true;
             attached.push(kprobe_multi::attach(object, &multi)?);
         }
-        for (rule, function) in by(Mechanism::FmodRet) {
-            attached.push(fmod_ret::attach(object, rule, function)?);
+        for (index, function) in by(Mechanism::FmodRet) {
+            attached.push(fmod_ret::attach(object, index, function)?);
         }
         Ok(attached)
     }
@@ -62,19 +63,18 @@ impl Attached {
         Ok(())
     }
 
+    /// Calls of fmod_ret programs that the kernel skipped because the same program was running on the CPU already.
+    ///
+    /// None with kprobe-multi, whose misses Linux 6.1 does not count.
+    pub fn missed(&self) -> Option<u64> {
+        if self.has_kprobe_multi {
+            return None;
+        }
+        self.programs.iter().map(|program| crate::sys::program_misses(program).ok()).sum()
+    }
+
     /// How many links there are.
     pub fn links(&self) -> usize {
         self.links.len()
-    }
-}
-
-/// The rule that the programs read for a planned function.
-pub fn rule(planned: &Planned, scoped: bool, guard: inject_common::map::Guard) -> Rule {
-    Rule {
-        value: planned.value.number(),
-        threshold: planned.rate.threshold(),
-        guard,
-        scoped: scoped.into(),
-        reserved: 0,
     }
 }

@@ -27,6 +27,8 @@ pub struct ProgramConstants {
     pub per_cpu_offset: u64,
     /// Offset of `pid` in `struct task_struct`.
     pub task_pid: u64,
+    /// Offset of `flags` in `struct task_struct`; 0: unknown.
+    pub task_flags: u64,
     /// Possible CPUs.
     pub cpus: u32,
 }
@@ -51,8 +53,10 @@ impl Object {
             .override_global("PREEMPT_COUNT", &constants.preempt_count, true)
             .override_global("PER_CPU_OFFSET", &constants.per_cpu_offset, true)
             .override_global("TASK_PID", &constants.task_pid, true)
+            .override_global("TASK_FLAGS", &constants.task_flags, true)
             .override_global("CPUS", &constants.cpus, true)
             .map_max_entries("COUNTERS", counters)
+            .map_max_entries("PROGRESS", rules.max(1) as u32)
             .load(OBJECT)?;
         let bodies = bodies(&ebpf)?;
         Ok(Self { ebpf, bodies })
@@ -120,7 +124,12 @@ fn bodies(ebpf: &Ebpf) -> Result<aya_obj::Object, MechanismError> {
 
 fn descriptor(map: &Map) -> Option<i32> {
     let data = match map {
-        Map::Array(data) | Map::HashMap(data) | Map::RingBuf(data) => data,
+        Map::Array(data)
+        | Map::CgroupArray(data)
+        | Map::HashMap(data)
+        | Map::LruHashMap(data)
+        | Map::RingBuf(data)
+        | Map::StackTraceMap(data) => data,
         _ => return None,
     };
     Some(data.fd().as_fd().as_raw_fd())

@@ -34,6 +34,20 @@ pub enum RuleError {
         instead: &'static str,
     },
     #[error(
+        "'{text}' does not say which calls; write FIRST, FIRST..LAST, FIRST+ or FIRST+STEP, \
+         such as 3, 3..7 or 3+5"
+    )]
+    NotAWhen { text: String },
+    #[error("'{text}' is not a number of calls; write one from 1 on")]
+    NotATimes { text: String },
+    #[error("'{word}' names no function; write FUNCTION or FUNCTION:OPTION=VALUE")]
+    NoFunction { word: String },
+    #[error(
+        "'{option}' in '{word}' is no option; a function's word takes errno=, return=, rate=, when= \
+         and times="
+    )]
+    UnknownOption { word: String, option: String },
+    #[error(
         "{function}: which error shall it return? Say it with --errno, for instance --errno EIO"
     )]
     NoDefault { function: String },

@@ -25,7 +25,14 @@ pub struct Value {
 
 impl Value {
     /// The value for a function: what was asked for, if it is legal, or the function's default.
-    pub fn choose(asked: &Asked, function: &str, error_type: ErrorType) -> Result<Self, RuleError> {
+    ///
+    /// With `any`, a value that is no failure will do as well: the mechanism has the last word.
+    pub fn choose(
+        asked: &Asked,
+        function: &str,
+        error_type: ErrorType,
+        any: bool,
+    ) -> Result<Self, RuleError> {
         let number = match asked {
             Asked::Default => {
                 let number = default(function, error_type)
@@ -40,7 +47,7 @@ impl Value {
             }
         };
         let value = Self { number, is_default: false };
-        if is_legal(number, error_type) {
+        if any || is_legal(number, error_type) {
             return Ok(value);
         }
         let (legal, instead) = advice(error_type);
@@ -103,17 +110,32 @@ fn default(function: &str, error_type: ErrorType) -> Option<i64> {
         ErrorType::Null => Some(0),
         ErrorType::True => Some(1),
         ErrorType::Errno | ErrorType::ErrnoNull => {
-            has_no_memory_as_its_usual_failure(function).then_some(-i64::from(libc::ENOMEM))
+            usual_errno(function).map(|errno| -i64::from(errno))
         }
     }
 }
 
-fn has_no_memory_as_its_usual_failure(function: &str) -> bool {
-    function == "should_failslab"
-        || ["__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "sys_"]
-            .iter()
-            .any(|prefix| function.starts_with(prefix))
+/// What a function of that name fails with in ordinary life, where that is one thing.
+fn usual_errno(function: &str) -> Option<i32> {
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| function.starts_with(prefix));
+    if function == "should_failslab" || starts(SYSTEM_CALLS) {
+        Some(libc::ENOMEM)
+    } else if function == "should_fail_bio" || function == "open_ctree" || starts(FILE_SYSTEMS) {
+        Some(libc::EIO)
+    } else if function.starts_with("security_") {
+        Some(libc::EPERM)
+    } else {
+        None
+    }
 }
+
+/// How architectures spell system calls (`SYSCALL_DEFINE` in their syscall_wrapper.h).
+const SYSTEM_CALLS: &[&str] =
+    &["__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "sys_"];
+
+/// File systems and block drivers that mark functions as injectable.
+const FILE_SYSTEMS: &[&str] =
+    &["btrfs_", "__btrfs_", "ext4_", "f2fs_", "xfs_", "nvme_", "scsi_", "zonefs_"];
 
 fn parse_number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
@@ -132,7 +154,7 @@ mod tests {
     use super::*;
 
     fn choose(asked: Asked, error_type: ErrorType) -> Result<i64, RuleError> {
-        Value::choose(&asked, "f", error_type).map(Value::number)
+        Value::choose(&asked, "f", error_type, false).map(Value::number)
     }
 
     fn errno(name: &str) -> Asked {
@@ -176,13 +198,23 @@ mod tests {
     #[test]
     fn defaults_exist_where_one_failure_is_the_usual_one() {
         let default = |function, error_type| {
-            Value::choose(&Asked::Default, function, error_type).map(Value::number)
+            Value::choose(&Asked::Default, function, error_type, false).map(Value::number)
         };
         assert_eq!(default("should_failslab", ErrorType::Errno), Ok(-12));
         assert_eq!(default("__x64_sys_mount", ErrorType::Errno), Ok(-12));
         assert_eq!(default("should_fail_alloc_page", ErrorType::True), Ok(1));
         assert_eq!(default("f", ErrorType::Null), Ok(0));
-        assert!(default("open_ctree", ErrorType::Errno).is_err());
+        assert_eq!(default("open_ctree", ErrorType::Errno), Ok(-5));
+        assert_eq!(default("security_file_permission", ErrorType::Errno), Ok(-1));
+        assert!(default("kvm_make_request", ErrorType::Errno).is_err());
+    }
+
+    #[test]
+    fn any_value_will_do_if_the_user_insists() {
+        let any = |asked| Value::choose(&asked, "f", ErrorType::Errno, true).map(Value::number);
+        assert_eq!(any(returns("0")), Ok(0));
+        assert_eq!(any(returns("77")), Ok(77));
+        assert!(any(returns("x")).is_err());
     }
 
     #[test]
@@ -196,9 +228,9 @@ mod tests {
 
     #[test]
     fn values_are_printed_by_name() {
-        let value = Value::choose(&errno("12"), "f", ErrorType::Errno).unwrap();
+        let value = Value::choose(&errno("12"), "f", ErrorType::Errno, false).unwrap();
         assert_eq!(value.to_string(), "ENOMEM");
-        let value = Value::choose(&returns("1"), "f", ErrorType::True).unwrap();
+        let value = Value::choose(&returns("1"), "f", ErrorType::True, false).unwrap();
         assert_eq!(value.to_string(), "1");
     }
 }

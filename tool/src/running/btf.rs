@@ -5,6 +5,7 @@ use std::{io::ErrorKind, path::Path};
 use btf_rs::{Btf, Type};
 
 use super::RunningError;
+use crate::plan::BtfFunction;
 
 const PATH: &str = "/sys/kernel/btf/vmlinux";
 
@@ -32,12 +33,20 @@ impl KernelBtf {
         Ok(Some(Self { btf }))
     }
 
-    /// The ids of the functions of that name: more than one where files have a static function of the same name.
-    pub fn functions(&self, name: &str) -> Vec<u32> {
+    /// The functions of that name: more than one where files have a static function of the same name.
+    pub fn functions(&self, name: &str) -> Vec<BtfFunction> {
         let ids = self.btf.resolve_ids_by_name(name).unwrap_or_default();
-        ids.into_iter()
-            .filter(|id| matches!(self.btf.resolve_type_by_id(*id), Ok(Type::Func(_))))
-            .collect()
+        ids.into_iter().filter_map(|id| self.function(id)).collect()
+    }
+
+    fn function(&self, id: u32) -> Option<BtfFunction> {
+        let Ok(Type::Func(function)) = self.btf.resolve_type_by_id(id) else { return None };
+        let returns = match self.btf.resolve_chained_type(&function) {
+            Ok(Type::FuncProto(prototype)) => prototype.return_type_id() != 0,
+            // A function of unknown type is no worse than one that returns something: the kernel checks as well.
+            _ => true,
+        };
+        Some(BtfFunction { id, returns })
     }
 
     /// The LSM hooks that return something, by name.

@@ -31,7 +31,7 @@ pub(super) fn add(
 /// Asked by loading: whether a kernel has this is not to be seen in its configuration.
 fn accepts_syscalls(btf: &KernelBtf) -> bool {
     match btf.functions(&format!("{SYSCALL_PREFIX}{PROBE}"))[..] {
-        [id] => sys::modify_return_program(id).is_ok(),
+        [function] => sys::modify_return_program(function.id).is_ok(),
         _ => false,
     }
 }

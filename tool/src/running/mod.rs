@@ -7,6 +7,7 @@ mod features;
 mod fmod_ret_only;
 mod identity;
 mod injectable;
+mod kernel_log;
 mod symbols;
 mod traceable;
 
@@ -17,6 +18,7 @@ pub use features::{Answer, Features};
 pub use fmod_ret_only::SYSCALL_PREFIX;
 pub use identity::Identity;
 pub use injectable::{Injectable, InjectableList};
+pub use kernel_log::{KernelLog, KernelWarning};
 pub use symbols::{Symbol, Symbols};
 pub use traceable::Traceable;
 

@@ -1,7 +1,7 @@
 //! COMMAND: a process that waits for the session to be armed, and then becomes the command.
 
 use std::{
-    ffi::OsString,
+    ffi::{CString, OsString},
     io::{self, PipeReader, PipeWriter, Read as _, Write as _},
     os::{
         fd::{AsRawFd as _, OwnedFd},
@@ -11,7 +11,7 @@ use std::{
 
 use nix::{
     sys::wait::{WaitStatus, waitpid},
-    unistd::Pid,
+    unistd::{Pid, User, initgroups, setgid, setuid},
 };
 use tokio::io::unix::AsyncFd;
 
@@ -41,7 +41,9 @@ pub enum Outcome {
 impl Command {
     /// Forks the process. Must come before this process opens anything that the kernel should close with it, since the
     /// child gets a copy of every descriptor.
-    pub fn prepare(words: &[OsString]) -> io::Result<Self> {
+    ///
+    /// With a user, the command runs as that one, with that one's groups.
+    pub fn prepare(words: &[OsString], user: Option<User>) -> io::Result<Self> {
         let (wait, go) = io::pipe()?;
         let (failure, mut report) = io::pipe()?;
         let name = words.first().cloned().unwrap_or_default();
@@ -49,7 +51,7 @@ impl Command {
             Forked::Parent(process) => Ok(Self { process, name, go, failure }),
             Forked::Child => {
                 drop((go, failure));
-                become_command(words, wait, &mut report);
+                become_command(words, user, wait, &mut report);
                 std::process::exit(i32::from(Exit::Failure.status()))
             }
         }
@@ -80,15 +82,32 @@ impl Command {
     }
 }
 
-fn become_command(words: &[OsString], mut wait: PipeReader, report: &mut PipeWriter) {
+fn become_command(
+    words: &[OsString],
+    user: Option<User>,
+    mut wait: PipeReader,
+    report: &mut PipeWriter,
+) {
     let mut go = [0];
     if wait.read_exact(&mut go).is_err() {
         return;
     }
     let [program, arguments @ ..] = words else { return };
-    let error = std::process::Command::new(program).args(arguments).exec();
+    let error = match user.map_or(Ok(()), |user| become_user(&user)) {
+        Ok(()) => std::process::Command::new(program).args(arguments).exec(),
+        Err(error) => error,
+    };
     let number = error.raw_os_error().unwrap_or(libc::EINVAL);
     let _ = report.write_all(&number.to_ne_bytes());
+}
+
+/// Groups first: without root they can no longer be changed.
+fn become_user(user: &User) -> io::Result<()> {
+    let name = CString::new(user.name.as_str())?;
+    initgroups(&name, user.gid)?;
+    setgid(user.gid)?;
+    setuid(user.uid)?;
+    Ok(())
 }
 
 /// A command that runs.

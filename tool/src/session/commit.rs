@@ -1,33 +1,27 @@
 //! Commit: load, attach, hold, verify, arm. Whatever fails, dropping what there is undoes it, last step first.
 
-use aya::maps::Array;
-use inject_common::map::{Counters, Rule};
+use inject_common::map::{Counters, Progress};
 
-use super::{Beat, SessionError, control::ControlWord, kernel};
+use super::{
+    Beat, ScopeOptions, SessionError, control::ControlWord, events::Events, kernel, rules,
+};
 use crate::{
     keys::{FunctionKey, HeldKeys, KeyKnowledge, KeyedFunction},
-    mechanism::{self, Attached, MechanismError, Object},
+    mechanism::{Attached, MechanismError, Object},
     plan::Planned,
     running::Running,
     sys::SharedArray,
 };
 
-/// Whom the rules are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Every task but the exempt ones.
-    System,
-    /// This process from its next exec on, and its descendants.
-    Command(nix::unistd::Pid),
-}
-
 /// How a session goes about it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Whom the rules are for.
-    pub scope: Scope,
+    pub scope: ScopeOptions,
     /// Whether functions' own guards are kept.
     pub guards: bool,
+    /// Makes the choices repeatable.
+    pub seed: u64,
 }
 
 /// A function of a session, with what was known before it began.
@@ -46,6 +40,8 @@ pub struct Session {
     pub(super) held: Option<HeldKeys>,
     pub(super) attached: Attached,
     pub(super) counters: SharedArray<Counters>,
+    pub(super) progress: SharedArray<Progress>,
+    pub(super) events: Events,
     pub(super) object: Object,
     pub(super) functions: Vec<SessionFunction>,
     pub(super) cpus: usize,
@@ -57,7 +53,7 @@ impl Session {
         running: &Running,
         keys: &KeyKnowledge,
         planned: Vec<Planned>,
-        options: SessionOptions,
+        options: &SessionOptions,
     ) -> Result<Self, SessionError> {
         let functions = planned
             .into_iter()
@@ -67,23 +63,27 @@ impl Session {
                 Ok(SessionFunction { planned, key })
             })
             .collect::<Result<Vec<_>, SessionError>>()?;
+        let rule_count: usize = functions.iter().map(|one| one.planned.rules.len()).sum();
 
-        let constants = kernel::constants(running, options.scope != Scope::System)?;
-        let mut object = Object::load(&constants, functions.len())?;
-        write_rules(&mut object, running, &functions, options)?;
-        match options.scope {
-            Scope::System => object.exempt(&kernel::exempt_processes()?)?,
-            Scope::Command(process) => object.follow_task(process.as_raw() as u32)?,
-        }
+        let constants = kernel::constants(running, options.scope.follows_tasks())?;
+        let mut object = Object::load(&constants, rule_count)?;
+        rules::write(&mut object, running, &functions, options)?;
+        options.scope.apply(&mut object)?;
         let control = ControlWord::map(&mut object)?;
         let cpus = constants.cpus as usize;
-        let counters = SharedArray::map(object.array("COUNTERS")?, functions.len() * cpus)
-            .map_err(|source| MechanismError::Map { name: "COUNTERS", source })?;
+        let shared = |name, source| MechanismError::Map { name, source };
+        let counters = SharedArray::map(object.array("COUNTERS")?, rule_count * cpus)
+            .map_err(|source| shared("COUNTERS", source))?;
+        let progress = SharedArray::map(object.array("PROGRESS")?, rule_count)
+            .map_err(|source| shared("PROGRESS", source))?;
 
         let plans: Vec<_> = functions.iter().map(|function| function.planned.clone()).collect();
         let attached = Attached::attach(&object, &plans)?;
+        // From here on a map may be taken out of the object: the programs are bound.
+        let events = Events::take(&mut object)?;
         let held = hold(keys, &functions)?;
-        let session = Self { control, held, attached, counters, object, functions, cpus };
+        let session =
+            Self { control, held, attached, counters, progress, events, object, functions, cpus };
         session.verify()?;
         session.control.arm(&session.object)?;
         Ok(session)
@@ -102,6 +102,11 @@ impl Session {
         Ok(self.control.beat(&self.object)?)
     }
 
+    /// Injections since the last call.
+    pub fn events(&mut self) -> Vec<inject_common::map::Event> {
+        self.events.drain()
+    }
+
     /// aya's side of the object, for its log.
     pub fn ebpf(&mut self) -> &mut aya::Ebpf {
         self.object.ebpf()
@@ -112,54 +117,6 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.control.disarm();
     }
-}
-
-fn write_rules(
-    object: &mut Object,
-    running: &Running,
-    functions: &[SessionFunction],
-    options: SessionOptions,
-) -> Result<(), MechanismError> {
-    const NAME: &str = "RULES";
-    let failed = |source| MechanismError::MapCall { name: NAME, source };
-    let map = object
-        .ebpf()
-        .map_mut(NAME)
-        .ok_or_else(|| MechanismError::Object(format!("it has no map {NAME}")))?;
-    let mut rules: Array<_, [u64; RULE_WORDS]> = map.try_into().map_err(failed)?;
-    for (index, SessionFunction { planned, .. }) in functions.iter().enumerate() {
-        let guard = kernel::guard(running, &planned.name, options.guards);
-        let rule = mechanism::rule(planned, options.scope != Scope::System, guard);
-        rules.set(index as u32, words(&rule), 0).map_err(failed)?;
-    }
-    Ok(())
-}
-
-const RULE_WORDS: usize = size_of::<Rule>() / 8;
-
-/// A rule as it lies in memory. By hand, so that no unsafe cast is needed; exhaustive, so that no field is forgotten.
-fn words(rule: &Rule) -> [u64; RULE_WORDS] {
-    let Rule { value, threshold, guard, scoped, reserved } = *rule;
-    let inject_common::map::Guard {
-        pointer_argument,
-        flags_argument,
-        refused_pointer_at,
-        refused_flags,
-    } = guard;
-    let pair = |first: u32, second: u32| {
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&first.to_ne_bytes());
-        bytes[4..].copy_from_slice(&second.to_ne_bytes());
-        u64::from_ne_bytes(bytes)
-    };
-    [
-        value as u64,
-        threshold,
-        pair(pointer_argument, flags_argument),
-        refused_pointer_at,
-        refused_flags,
-        pair(scoped, reserved),
-    ]
 }
 
 /// The device is opened here, after the links, because a killed process's last descriptors are closed first.

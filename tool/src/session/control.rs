@@ -77,6 +77,14 @@ impl ControlWord {
         self.memory[0].tasks_lost.load(Relaxed)
     }
 
+    pub(super) fn events_lost(&self) -> u64 {
+        self.memory[0].events_lost.load(Relaxed)
+    }
+
+    pub(super) fn stacks_lost(&self) -> u64 {
+        self.memory[0].stacks_lost.load(Relaxed)
+    }
+
     fn renew(&self, now: u64) {
         let ticks = TIMEOUT.as_secs_f64() * self.ticks_a_second(now);
         self.memory[0].armed_until.store(now + ticks as u64, Relaxed);

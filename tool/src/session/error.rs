@@ -21,6 +21,13 @@ pub enum SessionError {
          'off'; use a kernel with CONFIG_MEMBARRIER and without nohz_full"
     )]
     Quiesce(io::Error),
+    #[error(
+        "process {process} is exempt, because the session depends on it (PID 1, inject itself, or one \
+         of its ancestors); name another with --pid"
+    )]
+    ExemptProcess { process: u32 },
+    #[error("there is no process {process}; name another with --pid")]
+    NoProcess { process: u32 },
     #[error("COMMAND cannot be started: {0}")]
     Spawn(io::Error),
     #[error("cannot read {}: {source}", path.display())]

@@ -19,7 +19,21 @@ pub(super) fn constants(
         log::info!("the preempt count is not to be found: interrupts count as the task they hit");
         (0, 0)
     });
-    Ok(ProgramConstants { preempt_count, per_cpu_offset, task_pid, cpus: possible_cpus()? })
+    let task_flags = running
+        .btf
+        .as_ref()
+        .and_then(|btf| btf.field_offset("task_struct", "flags"))
+        .unwrap_or_else(|| {
+            log::info!("task_struct is not known: kernel threads count as processes");
+            0
+        });
+    Ok(ProgramConstants {
+        preempt_count,
+        per_cpu_offset,
+        task_pid,
+        task_flags,
+        cpus: possible_cpus()?,
+    })
 }
 
 fn task_pid(running: &Running) -> Result<u64, RunningError> {
@@ -75,4 +89,11 @@ fn parent(process: u32) -> Result<u32, SessionError> {
         .map_err(|source| SessionError::Read { path: path.into(), source })?;
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
     Ok(parent.and_then(|number| number.trim().parse().ok()).unwrap_or(0))
+}
+
+/// The threads of a process.
+pub(super) fn threads(process: u32) -> Result<Vec<u32>, SessionError> {
+    let entries = std::fs::read_dir(format!("/proc/{process}/task"))
+        .map_err(|_| SessionError::NoProcess { process })?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }

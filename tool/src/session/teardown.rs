@@ -2,28 +2,53 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Session, SessionError, commit::SessionFunction};
-use crate::{keys::FunctionKey, plan::Planned, sys};
+use inject_common::map::Event;
 
-/// What became of the calls of one function.
+use super::{
+    Session, SessionError,
+    commit::SessionFunction,
+    events::{self, StackHits},
+};
+use crate::{
+    keys::{FunctionKey, HeldKeys},
+    plan::{Planned, PlannedRule},
+    sys,
+};
+
+/// What became of a function.
 #[derive(Clone, Debug)]
 pub struct FunctionReport {
     /// The plan for it.
     pub planned: Planned,
-    /// Calls while the session was armed.
-    pub seen: u64,
-    /// Of these, in interrupt context.
-    pub outside_task: u64,
-    /// Of these, in processes that are left alone.
-    pub exempt: u64,
-    /// Of these, in scope.
-    pub in_scope: u64,
-    /// Of those in scope, kept from failing by the function's guard.
-    pub guarded: u64,
-    /// Of those in scope, made to fail.
-    pub injected: u64,
+    /// As many as the plan has.
+    pub rules: Vec<RuleReport>,
     /// Its key; None: its calls are not guarded.
     pub key: Option<KeyReport>,
+}
+
+/// What became of the calls of a rule.
+#[derive(Clone, Debug)]
+pub struct RuleReport {
+    /// The plan for it.
+    pub planned: PlannedRule,
+    /// Its counters.
+    pub counts: Counts,
+    /// The stacks that were hit, the most frequent first.
+    pub stacks: Vec<StackHits>,
+}
+
+/// Counters of a rule, over all CPUs; see [`inject_common::map::Counters`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "see the map's layout")]
+pub struct Counts {
+    pub seen: u64,
+    pub outside_task: u64,
+    pub exempt: u64,
+    pub in_scope: u64,
+    pub guarded: u64,
+    pub eligible: u64,
+    pub spent: u64,
+    pub injected: u64,
 }
 
 /// What became of a key. Counts are references of every holder.
@@ -42,8 +67,16 @@ pub struct KeyReport {
 pub struct Ended {
     /// In the order of the plan.
     pub functions: Vec<FunctionReport>,
+    /// Calls that the kernel did not show to the programs; None where it does not count them.
+    pub missed: Option<u64>,
     /// Forks that could not be followed.
     pub tasks_lost: u64,
+    /// Injections that were counted, but not reported one by one.
+    pub events_lost: u64,
+    /// Calls that were hit and whose stacks were not kept.
+    pub stacks_lost: u64,
+    /// The last injections.
+    pub last_events: Vec<Event>,
     /// What did not go as it should. Everything was undone as far as the kernel let us.
     pub problems: Vec<SessionError>,
 }
@@ -56,7 +89,7 @@ impl Session {
         if let Err(error) = sys::wait_for_running_programs() {
             problems.push(SessionError::Quiesce(error));
         }
-        let after = match self.held.take().map(crate::keys::HeldKeys::release) {
+        let after = match self.held.take().map(HeldKeys::release) {
             Some(Ok(after)) => Some(after),
             // The references went with the device.
             Some(Err(error)) => {
@@ -66,36 +99,63 @@ impl Session {
             None => Some(Vec::new()),
         };
         let mut after = after.map(Vec::into_iter);
-        let functions = (0..self.functions.len())
-            .map(|index| {
-                let key = key_report(&self.functions[index], || after.as_mut()?.next());
-                self.report(index, key)
+        let counts = self.counts();
+        let stacks = events::hits(&mut self.object, counts.len());
+        let mut per_rule = counts.into_iter().zip(stacks);
+        let functions = self
+            .functions
+            .iter()
+            .map(|function| FunctionReport {
+                planned: function.planned.clone(),
+                rules: function
+                    .planned
+                    .rules
+                    .iter()
+                    .zip(per_rule.by_ref())
+                    .map(|(planned, (counts, stacks))| RuleReport {
+                        planned: planned.clone(),
+                        counts,
+                        stacks,
+                    })
+                    .collect(),
+                key: key_report(function, || after.as_mut()?.next()),
             })
             .collect();
-        Ended { functions, tasks_lost: self.control.tasks_lost(), problems }
+        Ended {
+            functions,
+            missed: self.attached.missed(),
+            tasks_lost: self.control.tasks_lost(),
+            events_lost: self.control.events_lost(),
+            stacks_lost: self.control.stacks_lost(),
+            last_events: self.events.drain(),
+            problems,
+        }
     }
 
-    fn report(&self, index: usize, key: Option<KeyReport>) -> FunctionReport {
-        let mut report = FunctionReport {
-            planned: self.functions[index].planned.clone(),
-            seen: 0,
-            outside_task: 0,
-            exempt: 0,
-            in_scope: 0,
-            guarded: 0,
-            injected: 0,
-            key,
-        };
+    /// The counters of every rule, so far.
+    pub fn counts(&self) -> Vec<Counts> {
+        (0..self.progress.len()).map(|rule| self.count(rule)).collect()
+    }
+
+    /// The kernel stack of an event, the innermost address first. An element call: kprobe programs may miss calls.
+    pub fn stack(&mut self, id: i32) -> Vec<u64> {
+        events::stack(&mut self.object, id)
+    }
+
+    fn count(&self, rule: usize) -> Counts {
+        let mut counts = Counts::default();
         for cpu in 0..self.cpus {
-            let counters = &self.counters[index * self.cpus + cpu];
-            report.seen += counters.seen.load(Relaxed);
-            report.outside_task += counters.outside_task.load(Relaxed);
-            report.exempt += counters.exempt.load(Relaxed);
-            report.in_scope += counters.in_scope.load(Relaxed);
-            report.guarded += counters.guarded.load(Relaxed);
-            report.injected += counters.injected.load(Relaxed);
+            let counters = &self.counters[rule * self.cpus + cpu];
+            counts.seen += counters.seen.load(Relaxed);
+            counts.outside_task += counters.outside_task.load(Relaxed);
+            counts.exempt += counters.exempt.load(Relaxed);
+            counts.in_scope += counters.in_scope.load(Relaxed);
+            counts.guarded += counters.guarded.load(Relaxed);
+            counts.eligible += counters.eligible.load(Relaxed);
+            counts.spent += counters.spent.load(Relaxed);
+            counts.injected += counters.injected.load(Relaxed);
         }
-        report
+        counts
     }
 }
 

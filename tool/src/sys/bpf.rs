@@ -8,7 +8,7 @@ use std::{
 
 use aya_obj::generated::{
     bpf_attach_type::{BPF_MODIFY_RETURN, BPF_TRACE_KPROBE_MULTI},
-    bpf_attr, bpf_insn, bpf_link_info,
+    bpf_attr, bpf_insn, bpf_link_info, bpf_prog_info,
     bpf_prog_type::{BPF_PROG_TYPE_KPROBE, BPF_PROG_TYPE_TRACING},
 };
 
@@ -175,7 +175,21 @@ pub fn link_info(link: impl AsFd) -> io::Result<LinkInfo> {
     Ok(LinkInfo { id: info.id, program_id: info.prog_id })
 }
 
-/// A program of two instructions that calls one helper, if the kernel offers that helper to kprobe programs: the cheapest
+/// How often a program was skipped because it was running on the CPU already. Minimum kernel: 5.12.
+pub fn program_misses(program: impl AsFd) -> io::Result<u64> {
+    // SAFETY: plain integers; the kernel fills it in.
+    let mut info: bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut attr = zeroed();
+    // SAFETY: plain integers; this is the one that BPF_OBJ_GET_INFO_BY_FD reads.
+    let request = unsafe { &mut attr.info };
+    request.bpf_fd = program.as_fd().as_raw_fd() as u32;
+    request.info_len = size_of::<bpf_prog_info>() as u32;
+    request.info = &raw mut info as u64;
+    bpf(Command::ObjGetInfoByFd, &mut attr)?;
+    Ok(info.recursion_misses)
+}
+
+/// A program of a few instructions that calls one helper, if the kernel offers that helper to kprobe programs: the cheapest
 /// way to ask whether it does.
 pub fn kernel_program(helper: i32) -> Result<OwnedFd, io::Error> {
     let call = instruction(0x85, 0, 0, helper);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use inject_common::keys::{
-    Count, Function, IOC_COUNT, IOC_HOLD, IOC_RELEASE, IOC_VERSION, List, Version,
+    Count, Function, IOC_COUNT, IOC_HOLD, IOC_RELEASE, IOC_RELEASE_ALL, IOC_VERSION, List, Version,
 };
 
 fn ioctl<T>(device: impl AsFd, request: u32, argument: &mut T) -> io::Result<()> {
@@ -51,6 +51,11 @@ pub fn keys_list(
         let culprit = Some(list.failed as usize).filter(|index| *index < functions.len());
         (error, culprit)
     })
+}
+
+/// Gives back every reference of this open file.
+pub fn keys_release_all(device: impl AsFd) -> io::Result<()> {
+    ioctl(device, IOC_RELEASE_ALL, &mut ())
 }
 
 /// How often the function's key is held.

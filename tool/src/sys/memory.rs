@@ -2,7 +2,7 @@
 
 use std::{fs::File, io, marker::PhantomData, ops::Index, os::fd::AsFd, path::Path};
 
-use inject_common::map::{Control, Counters};
+use inject_common::map::{Control, Counters, Progress};
 use memmap2::{Mmap, MmapOptions, MmapRaw};
 
 /// Maps a file for reading.
@@ -28,6 +28,8 @@ impl Shared for Control {}
 impl sealed::Sealed for Control {}
 impl Shared for Counters {}
 impl sealed::Sealed for Counters {}
+impl Shared for Progress {}
+impl sealed::Sealed for Progress {}
 
 /// The elements of an array map with BPF_F_MMAPABLE. Minimum kernel: 5.5.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ mod quiesce;
 
 pub use bpf::{
     Attach, LinkInfo, ProgramKind, create_link, kernel_program, link_info, load_program,
-    modify_return_program,
+    modify_return_program, program_misses,
 };
 pub use fork::{Forked, fork};
-pub use keys_ioctl::{KeysRequest, keys_count, keys_list, keys_version};
+pub use keys_ioctl::{KeysRequest, keys_count, keys_list, keys_release_all, keys_version};
 pub use memory::{SharedArray, map_file};
 pub use process::pidfd;
 pub use quiesce::wait_for_running_programs;

@@ -107,7 +107,9 @@ fn compile(paths: &Paths, spec: &Spec, tree: &Path, log: &Path) -> Result<()> {
 
 /// make in a kernel tree, with everything fixed that would make two builds differ.
 pub fn make(tree: &Path) -> Command {
-    let mut make = Command::new("make");
+    let mut make = Command::new("setpriv");
+    // If this process is killed, make must not go on in a folder that nobody has locked. It ends its own children.
+    make.args(["--pdeathsig", "TERM", "make"]);
     for name in UNWANTED {
         make.env_remove(name);
     }
