@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The verbs, for suggestions.
-pub const VERBS: [&str; 3] = ["run", "list", "help"];
+pub const VERBS: [&str; 4] = ["run", "list", "check", "help"];
 
 /// Make kernel functions fail on purpose.
 ///
@@ -51,6 +51,8 @@ pub enum Verb {
     Run(Box<RunArgs>),
     /// Show which functions can be made to fail
     List(ListArgs),
+    /// Tell whether a fault can arrive, and if not, why and what to do
+    Check(CheckArgs),
 }
 
 /// Options of `run`.
@@ -229,6 +231,26 @@ pub struct ListArgs {
     pub verbose: u8,
 }
 
+/// Options of `check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Functions or quoted globs; sys:NAME is the system call NAME; the machine alone without
+    #[arg(value_name = "FUNCTION")]
+    pub functions: Vec<String>,
+
+    /// Fail a harmless system call of this process, to prove that a value arrives
+    #[arg(long = "try")]
+    pub try_it: bool,
+
+    /// Print JSON; docs/json.md describes it
+    #[arg(long)]
+    pub json: bool,
+
+    /// Say more; twice for even more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
 fn error_type(word: &str) -> Result<ErrorType, crate::image::UnknownErrorType> {
     word.to_ascii_uppercase().parse()
 }
@@ -297,7 +319,7 @@ mod tests {
             let run = match cli.verb {
                 Some(Verb::Run(run)) => *run,
                 None => cli.run,
-                Some(Verb::List(_)) => panic!("{line}"),
+                Some(Verb::List(_) | Verb::Check(_)) => panic!("{line}"),
             };
             assert_eq!(run.functions, ["should_failslab"], "{line}");
             assert!(run.rate.is_some(), "{line}");

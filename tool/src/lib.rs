@@ -2,6 +2,7 @@
 //!
 //! `image`, `rule` and `plan` are pure; `running` and `keys` ask the kernel; `mechanism` and `session` act on it.
 
+pub mod check;
 pub mod cli;
 pub mod cmd;
 pub mod exit;

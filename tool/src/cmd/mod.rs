@@ -1,9 +1,11 @@
 //! The verbs: one file each.
 
+mod check;
 mod list;
 mod request;
 mod run;
 
+pub use check::check;
 pub use list::list;
 pub use run::run;
 

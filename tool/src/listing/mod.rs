@@ -7,10 +7,11 @@ mod keep;
 mod running;
 mod text;
 
+pub use calls::words;
 pub use image::of_image;
 pub use json::json;
 pub use keep::Keep;
-pub use running::of_running;
+pub use running::{FunctionCalls, RunningCalls, calls_of_running, of_running};
 pub use text::text;
 
 use crate::{

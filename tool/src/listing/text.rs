@@ -6,7 +6,7 @@ use crate::report::table;
 /// The table.
 pub fn text(listing: &Listing) -> String {
     let running = matches!(listing.source, Source::Running { .. });
-    let rows: Vec<Vec<String>> = listing.functions.iter().map(|function| row(function)).collect();
+    let rows: Vec<Vec<String>> = listing.functions.iter().map(row).collect();
     let state = if running { "STATE" } else { "AT BOOT" };
     table(&["FUNCTION", "TYPE", "MODULE", "KEY", state, "CALLS", "MECHANISM", "ALSO"], &rows)
 }
