@@ -9,6 +9,8 @@
 mod btf;
 mod bytes;
 mod calls;
+#[cfg(test)]
+mod corpus;
 mod dynamic;
 mod elf;
 mod error;

@@ -202,4 +202,4 @@ fn relocate(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -48,13 +48,23 @@ pub(super) struct Kernel {
 
 impl Kernel {
     pub(super) fn new() -> Self {
+        Self::sized(SIZE)
+    }
+
+    /// The same with 64 bytes of each.
+    pub(super) fn small() -> Self {
+        Self::sized(64)
+    }
+
+    fn sized(size: u64) -> Self {
         let mut kernel = Self::empty(elf::ET_EXEC);
         let code = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
-        kernel.section(".text", elf::SHT_PROGBITS, code, TEXT, vec![0x90; SIZE as usize]);
-        kernel.section(".init.text", elf::SHT_PROGBITS, code, INIT_TEXT, vec![0x90; SIZE as usize]);
-        kernel.data(".data", DATA, vec![0; SIZE as usize]);
+        let nops = || vec![0x90; size as usize];
+        kernel.section(".text", elf::SHT_PROGBITS, code, TEXT, nops());
+        kernel.section(".init.text", elf::SHT_PROGBITS, code, INIT_TEXT, nops());
+        kernel.data(".data", DATA, vec![0; size as usize]);
         kernel.section(".bss", elf::SHT_NOBITS, elf::SHF_ALLOC | elf::SHF_WRITE, BSS, Vec::new());
-        kernel.resize_last(SIZE);
+        kernel.resize_last(size);
         kernel
     }
 

@@ -18,7 +18,7 @@ fn by(symbol: u64, kind: u64) -> u64 {
 
 /// A module with two injectable functions, the first of them behind its own key, the second behind somebody else's,
 /// and a site of the first key.
-fn module() -> Kernel {
+pub(in crate::image) fn module() -> Kernel {
     let mut module = Kernel::empty(ET_REL);
     let (text, data) = (SHF_ALLOC | SHF_EXECINSTR, SHF_ALLOC | SHF_WRITE);
     module
