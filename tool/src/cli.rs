@@ -22,7 +22,7 @@ pub const VERBS: [&str; 4] = ["run", "list", "check", "help"];
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    override_usage = "inject FUNCTION… [OPTIONS] [-- COMMAND…]\n       inject list [PATTERN…] [OPTIONS]",
+    override_usage = "inject FUNCTION… [OPTIONS] [-- COMMAND…]\n       inject list [PATTERN…] [OPTIONS]\n       inject check [FUNCTION…] [OPTIONS]",
     after_help = EXAMPLES
 )]
 pub struct Cli {
@@ -38,11 +38,12 @@ const EXAMPLES: &str = "\
 Examples:
   inject should_failslab --rate 1% -- make check   fail slab allocations of a command
   inject sys:mount:errno=EIO:when=2 -- ./script    fail the second mount(2) of a script
-  inject list 'should_*'                           what can fail, and how
+  inject list 'should_*'                           what can fail, who calls it, and how
+  inject check should_failslab --try               can a fault arrive? if not, why
 
 Exit status: COMMAND's own (126 or 127 if it cannot be run), 0 without COMMAND,
 123 if the run did not do what was asked (a function was never called in scope,
-or less failed than expected), 125 if inject itself failed.";
+or less failed than expected) or check finds that no fault can arrive, 125 if inject itself failed.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]

@@ -1,12 +1,12 @@
 //! `inject list`: what can fail, from the running kernel and from its image.
 
-use std::path::Path;
+use std::{os::unix::process::CommandExt as _, path::Path};
 
 use anyhow::{Context as _, ensure};
 
 use super::cases;
 use crate::guest::{
-    command::{inject, shell},
+    command::{Ran, inject, inject_command, shell},
     state::{kernel_is_keyed, keyed},
 };
 use inject::{image::Image, keys::KeyDevice};
@@ -178,7 +178,11 @@ fn a_stripped_image_borrows_the_running_kernels_symbols() -> anyhow::Result<()> 
     let path = format!("/boot/vmlinux-{}", shell("uname -r")?.stdout.trim());
     let whole = inject("list should_* open_ctree")?.expect_status(0)?;
     strip(&path, "/tmp/stripped")?;
-    let offline = inject("list --image /tmp/stripped")?;
+    // Without root nobody tells names.
+    let mut command = inject_command("list --image /tmp/stripped");
+    let offline: Ran = command.uid(65534).gid(65534).output()?.into();
+    let online = inject("list should_failslab --image /tmp/stripped")?.expect_status(0)?;
+    ensure!(row(&online.stdout, "should_failslab").is_ok(), "{online:#?}");
     shell(&format!("mount --bind /tmp/stripped {path}"))?.expect_status(0)?;
     let stripped = inject("list should_* open_ctree");
     shell(&format!("umount {path} && rm /tmp/stripped"))?.expect_status(0)?;
