@@ -1,6 +1,6 @@
 //! The jump table: which places in the code each static key switches.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use super::{Image, ImageError, Table};
 
@@ -53,6 +53,22 @@ impl Image<'_> {
             .filter(|(_, raw)| raw.key == key)
             .map(|(at, raw)| self.site(at, &raw, &init))
             .collect()
+    }
+
+    /// How many sites each key has, in one pass. None: the image has no jump table, or nobody can find it.
+    ///
+    /// # Errors
+    /// As [`Self::sites_of`], but for the table that is missing.
+    pub fn site_counts(&self) -> Result<Option<HashMap<u64, usize>>, ImageError> {
+        let sites = match self.raw_sites() {
+            Err(ImageError::NoSymbol { .. } | ImageError::NotLent { .. }) => return Ok(None),
+            sites => sites?,
+        };
+        let mut counts = HashMap::new();
+        for (_, site) in sites {
+            *counts.entry(site.key).or_default() += 1;
+        }
+        Ok(Some(counts))
     }
 
     /// The whole table: where each entry is, and what it says.

@@ -1,6 +1,6 @@
 //! From an image alone.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{Function, Key, Listing, Source, syscall_alias};
 use crate::image::{Calls, Entry, Image, ImageError};
@@ -13,6 +13,7 @@ pub fn of_image(image: &Image<'_>) -> Result<Listing, ImageError> {
     // Some are in the list as well.
     let addresses: HashSet<u64> = entries.iter().map(|entry| entry.address).collect();
     entries.extend(hooks.into_iter().filter(|hook| !addresses.contains(&hook.address)));
+    let sites = image.site_counts()?;
     let calls = image.calls(&entries)?;
     let mut notes = Vec::new();
     if calls.is_none() {
@@ -24,7 +25,7 @@ pub fn of_image(image: &Image<'_>) -> Result<Listing, ImageError> {
         .enumerate()
         .map(|(i, entry)| {
             let calls = calls.as_mut().and_then(Iterator::next);
-            function(image, entry, i >= listed, calls)
+            function(image, entry, i >= listed, sites.as_ref(), calls)
         })
         .collect::<Result<_, _>>()?;
     Ok(Listing { source: Source::Image { path: image.name().to_owned() }, functions, notes })
@@ -34,6 +35,7 @@ fn function(
     image: &Image<'_>,
     entry: Entry,
     fmod_ret_only: bool,
+    sites: Option<&HashMap<u64, usize>>,
     calls: Option<Calls>,
 ) -> Result<Function, ImageError> {
     let Entry { address, names, error_type, key } = entry;
@@ -41,7 +43,7 @@ fn function(
         None => Key::None,
         Some(key) => Key::Known {
             count: u32::try_from(image.initial_count(key.address)?).ok(),
-            sites: Some(image.sites_of(key.address)?.len()),
+            sites: sites.map(|sites| sites.get(&key.address).copied().unwrap_or(0)),
             name: Some(key.name),
         },
     };

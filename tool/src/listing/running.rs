@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Function, Key, Listing, Source, syscall_alias};
 use crate::{
-    image::{Calls, Entry, ErrorType, Image},
+    image::{Calls, ErrorType},
     keys::{FunctionKey, KeyKnowledge, WitnessError, open_running},
     plan::{Facts, Mechanism, Target, mechanisms},
     running::{Injectable, Running, Symbols, online_image},
@@ -154,20 +154,17 @@ pub fn calls_of_running(symbols: &Symbols) -> Result<RunningCalls, String> {
         let mut entries = image.whitelist()?;
         entries.extend(image.lsm_entries()?);
         let Some(calls) = image.calls(&entries)? else { return Ok(RunningCalls::default()) };
+        let sites = image.site_counts()?;
         let by_address = entries
             .iter()
             .zip(calls)
             .map(|(entry, calls)| {
-                let sites = sites(&image, entry)?;
-                Ok((entry.address.wrapping_add(slide), FunctionCalls { calls, sites }))
+                let sites = entry.key.as_ref().zip(sites.as_ref());
+                let sites = sites.map(|(key, all)| all.get(&key.address).copied().unwrap_or(0));
+                (entry.address.wrapping_add(slide), FunctionCalls { calls, sites })
             })
-            .collect::<Result<_, WitnessError>>()?;
+            .collect();
         Ok(RunningCalls { image: Some(image.name().to_owned()), by_address })
     };
     read().map_err(|error| format!("calls are not known: {error}"))
-}
-
-fn sites(image: &Image<'_>, entry: &Entry) -> Result<Option<usize>, WitnessError> {
-    let sites = entry.key.as_ref().map(|key| image.sites_of(key.address)).transpose()?;
-    Ok(sites.map(|sites| sites.len()))
 }

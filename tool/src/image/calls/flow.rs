@@ -32,6 +32,8 @@ const NO_RETURN: [&str; 10] = [
 pub(super) struct Flow<'i> {
     image: &'i Image<'i>,
     sites: HashMap<u64, Raw>,
+    /// Those that have sites.
+    keys: HashSet<u64>,
     no_return: HashSet<u64>,
     /// By the function's start, and the key that is off, if one is.
     reached: HashMap<(u64, Option<u64>), HashSet<u64>>,
@@ -47,6 +49,7 @@ impl<'i> Flow<'i> {
         };
         Ok(Self {
             image,
+            keys: sites.iter().map(|(_, site)| site.key).collect(),
             sites: sites.into_iter().map(|(_, site)| (site.code, site)).collect(),
             no_return: NO_RETURN.iter().filter_map(|name| image.symbol(name)).collect(),
             reached: HashMap::new(),
@@ -55,7 +58,7 @@ impl<'i> Flow<'i> {
 
     /// Whether the instruction at `address` runs only while `key` is on.
     pub(super) fn is_guarded(&mut self, address: u64, key: u64) -> bool {
-        if !self.sites.values().any(|site| site.key == key) {
+        if !self.keys.contains(&key) {
             return false;
         }
         self.roots(address).into_iter().any(|root| {
