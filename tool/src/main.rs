@@ -21,12 +21,23 @@ fn main() -> ExitCode {
         Some(Verb::Check(check)) => with_log(check.verbose, || cmd::check(&check)),
     };
     let exit = result.unwrap_or_else(|error| {
-        for line in format!("{error:#}").lines() {
+        for line in message(&error).lines() {
             eprintln!("inject: {line}");
         }
         Exit::Failure
     });
     exit.into()
+}
+
+/// The error and its causes, less what a message says of its cause already.
+fn message(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
+        match (text.is_empty(), text.contains(&cause)) {
+            (true, _) => cause,
+            (false, true) => text,
+            (false, false) => format!("{text}: {cause}"),
+        }
+    })
 }
 
 fn with_log(verbose: u8, verb: impl FnOnce() -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {

@@ -100,8 +100,11 @@ fn a_value_that_does_not_fit_the_error_type() -> anyhow::Result<()> {
 }
 
 fn a_missing_default() -> anyhow::Result<()> {
-    refused(&format!("should_fail_bio {COMMAND}"), &["should_fail_bio: which error", "--errno"])
+    refused(&format!("{NO_DEFAULT} {COMMAND}"), &[NO_DEFAULT, "which error", "--errno"])
 }
+
+/// An injectable function that is neither an allocation nor a system call, nor of a file system.
+const NO_DEFAULT: &str = "io_ctl_init";
 
 fn no_consent_to_break_the_system() -> anyhow::Result<()> {
     refused("should_failslab", &["100 %", "--allow-system-wide"])
@@ -237,11 +240,11 @@ fn a_wrong_option() -> anyhow::Result<()> {
 }
 
 fn one_bad_function_among_good_ones() -> anyhow::Result<()> {
-    let ran = inject(&format!("should_failslab nothing_such should_fail_bio --rate 1% {COMMAND}"))?
+    let ran = inject(&format!("should_failslab nothing_such {NO_DEFAULT} --rate 1% {COMMAND}"))?
         .expect_status(125)?;
     // All reasons together, a line each.
     ensure!(ran.stderr.lines().count() == 2, "{ran:#?}");
-    ran.expect_stderr("nothing_such")?.expect_stderr("should_fail_bio: which error")?;
+    ran.expect_stderr("nothing_such")?.expect_stderr("io_ctl_init: which error")?;
     ensure!(!std::path::Path::new("/tmp/must-not-run").exists(), "the command ran");
     Ok(())
 }

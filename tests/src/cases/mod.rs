@@ -7,6 +7,7 @@ mod holders;
 mod kaslr;
 mod kill;
 mod list;
+mod rules;
 mod run;
 mod scope;
 mod status;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<(String, Case)> {
         .flat_map(|(area, cases)| {
             cases.iter().map(move |(name, case)| (format!("{area}::{name}"), *case))
         })
+        .chain(rules::cases())
         .collect()
 }
 

@@ -89,6 +89,13 @@ impl Background {
         Ok(Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
     }
 
+    /// Starts a shell line in the background.
+    pub fn shell(line: &str) -> anyhow::Result<Self> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]).stdin(Stdio::null());
+        Ok(Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: nix::sys::signal::Signal) -> anyhow::Result<()> {
         Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id() as i32), signal)?)

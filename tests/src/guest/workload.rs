@@ -1,7 +1,7 @@
 //! Programs that tests run under injection: `inject-tests workload NAME …`.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     hint::black_box,
     process::{Command, ExitCode, Stdio},
@@ -17,6 +17,8 @@ pub fn run(words: &[String]) -> ExitCode {
     match words[..] {
         ["opens", count] => opens(count.parse().unwrap_or(0)),
         ["opens-for", seconds] => opens_for(Duration::from_secs(seconds.parse().unwrap_or(0))),
+        ["calls", count] => calls(count.parse().unwrap_or(0)),
+        ["mounts", count] => mounts(count.parse().unwrap_or(0)),
         ["tree"] => tree(),
         ["burn", milliseconds] => burn(Duration::from_millis(milliseconds.parse().unwrap_or(0))),
         _ => {
@@ -56,6 +58,37 @@ fn opens_for(time: Duration) {
     println!("{count} opens, {failed} failed");
 }
 
+/// Makes a system call that nothing else makes, so many times, and prints the numbers of those that failed.
+fn calls(count: u64) {
+    let failed: Vec<String> = (1..=count)
+        .filter(|_| nix::unistd::getpgid(None).is_err())
+        .map(|number| number.to_string())
+        .collect();
+    println!("{}", failed.join(" "));
+}
+
+/// Mounts something that makes no sense, so many times, and prints how that ended.
+fn mounts(count: u64) {
+    let mut errors: BTreeMap<i32, u64> = BTreeMap::new();
+    for _ in 0..count {
+        let result = nix::mount::mount(
+            Some("nonsense"),
+            "/",
+            Some("nonsense"),
+            nix::mount::MsFlags::empty(),
+            None::<&str>,
+        );
+        // The raw number: not every one has a name.
+        let error =
+            result.err().map_or(0, |_| std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
+        *errors.entry(error).or_default() += 1;
+    }
+    let succeeded = errors.remove(&0).unwrap_or(0);
+    let failed: Vec<String> =
+        errors.iter().map(|(error, count)| format!("{count} with errno {error}")).collect();
+    println!("{succeeded} succeeded, {}", failed.join(", "));
+}
+
 /// A grandchild, left behind by its parent and in a session of its own, opens and prints what failed.
 fn tree() {
     let script = format!("setsid sh -c '{PROGRAM} workload opens 200' & wait");
@@ -79,4 +112,9 @@ pub fn counts(stdout: &str) -> anyhow::Result<(u64, u64)> {
     let mut parts = stdout.split(", ");
     let (count, failed) = (parts.next().and_then(number), parts.next().and_then(number));
     count.zip(failed).ok_or_else(|| anyhow::anyhow!("the workload printed '{stdout}'"))
+}
+
+/// What `calls` printed: the numbers of those that failed.
+pub fn failed_calls(stdout: &str) -> anyhow::Result<Vec<u64>> {
+    stdout.split_whitespace().map(|number| Ok(number.parse()?)).collect()
 }

@@ -37,7 +37,9 @@ pub fn run(arguments: &RunArgs) -> anyhow::Result<Exit> {
     let command = prepare_command(arguments)?;
     let running = Running::read()?;
     let plan = running.plan(&request).map_err(|errors| name_verbs(errors, arguments))?;
-    consent(arguments, &plan)?;
+    if !arguments.dry_run {
+        consent(arguments, &plan)?;
+    }
     if is_stub() {
         return Err(MechanismError::Stub.into());
     }

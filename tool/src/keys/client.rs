@@ -60,7 +60,8 @@ impl KeyDevice {
         match sys::keys_count(&self.file, function.request()) {
             Ok(count) => Ok(Some(count)),
             Err(error) => match error.raw_os_error() {
-                Some(libc::ENXIO) => Ok(None),
+                // Not guarded; or not listed at all, as hooks of security modules are.
+                Some(libc::ENXIO | libc::ENOENT) => Ok(None),
                 Some(libc::ESTALE) => Err(KeysError::Disagreement {
                     function: function.name.clone(),
                     image: image.to_owned(),

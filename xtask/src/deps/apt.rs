@@ -32,7 +32,7 @@ pub fn packages(part: Part) -> &'static [&'static str] {
             "xz-utils",
             "zstd",
         ],
-        Part::Guest => &["busybox-static", "qemu-system-x86"],
+        Part::Guest => &["btrfs-progs", "busybox-static", "gzip", "qemu-system-x86"],
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::tree::Tree;
+use super::{btrfs, tree::Tree};
 use crate::kernel::Kernel;
 use crate::paths::Paths;
 use crate::run::output;
@@ -65,6 +65,7 @@ fn tree(paths: &Paths, contents: &Contents<'_>) -> Result<Tree> {
     tree.file("init", 0o755, read(&paths.root.join("vm/init"))?);
     tree.file("demo/demo.sh", 0o755, read(&paths.root.join("vm/demo.sh"))?);
     tree.file("demo/workload", 0o755, read(&paths.root.join("vm/workload.sh"))?);
+    tree.file(btrfs::IN_GUEST, 0o644, btrfs::image(paths)?);
     for program in contents.programs {
         tree.file(&format!("bin/{}", name(program)), 0o755, read(program)?);
     }

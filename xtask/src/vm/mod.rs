@@ -2,6 +2,7 @@
 
 pub mod accel;
 mod args;
+mod btrfs;
 mod console;
 mod initramfs;
 mod qemu;
