@@ -5,12 +5,13 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
+    image::ErrorType,
     plan::Mechanism,
     rule::{Rate, When, parse_times},
 };
 
 /// The verbs, for suggestions.
-pub const VERBS: [&str; 3] = ["run", "list", "help"];
+pub const VERBS: [&str; 4] = ["run", "list", "check", "help"];
 
 /// Make kernel functions fail on purpose.
 ///
@@ -21,7 +22,7 @@ pub const VERBS: [&str; 3] = ["run", "list", "help"];
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    override_usage = "inject FUNCTION… [OPTIONS] [-- COMMAND…]\n       inject list [PATTERN…] [OPTIONS]",
+    override_usage = "inject FUNCTION… [OPTIONS] [-- COMMAND…]\n       inject list [PATTERN…] [OPTIONS]\n       inject check [FUNCTION…] [OPTIONS]",
     after_help = EXAMPLES
 )]
 pub struct Cli {
@@ -37,11 +38,12 @@ const EXAMPLES: &str = "\
 Examples:
   inject should_failslab --rate 1% -- make check   fail slab allocations of a command
   inject sys:mount:errno=EIO:when=2 -- ./script    fail the second mount(2) of a script
-  inject list 'should_*'                           what can fail, and how
+  inject list 'should_*'                           what can fail, who calls it, and how
+  inject check should_failslab --try               can a fault arrive? if not, why
 
 Exit status: COMMAND's own (126 or 127 if it cannot be run), 0 without COMMAND,
 123 if the run did not do what was asked (a function was never called in scope,
-or less failed than expected), 125 if inject itself failed.";
+or less failed than expected) or check finds that no fault can arrive, 125 if inject itself failed.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -50,6 +52,8 @@ pub enum Verb {
     Run(Box<RunArgs>),
     /// Show which functions can be made to fail
     List(ListArgs),
+    /// Tell whether a fault can arrive, and if not, why and what to do
+    Check(CheckArgs),
 }
 
 /// Options of `run`.
@@ -203,17 +207,53 @@ fn parse_comm(text: &str) -> Result<[u8; 16], String> {
 /// Options of `list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Names or quoted globs; all without
+    /// Names or quoted globs, such as 'should_*' and 'sys:open*'; all without
     #[arg(value_name = "PATTERN")]
     pub patterns: Vec<String>,
 
-    /// Read this vmlinux instead of the running kernel
+    /// Only functions that fail like that: null, errno, errno_null, true
+    #[arg(long = "type", value_name = "TYPE", value_parser = error_type)]
+    pub error_type: Option<ErrorType>,
+
+    /// Only functions whose calls a static key guards
+    #[arg(long)]
+    pub keyed: bool,
+
+    /// Read this vmlinux, vmlinuz or module (.ko) instead of the running kernel
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
+
+    /// Print JSON, with every caller; docs/json.md describes it
+    #[arg(long)]
+    pub json: bool,
 
     /// Say more; twice for even more
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// Options of `check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Functions or quoted globs; sys:NAME is the system call NAME; the machine alone without
+    #[arg(value_name = "FUNCTION")]
+    pub functions: Vec<String>,
+
+    /// Fail a harmless system call of this process, to prove that a value arrives
+    #[arg(long = "try")]
+    pub try_it: bool,
+
+    /// Print JSON; docs/json.md describes it
+    #[arg(long)]
+    pub json: bool,
+
+    /// Say more; twice for even more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+fn error_type(word: &str) -> Result<ErrorType, crate::image::UnknownErrorType> {
+    word.to_ascii_uppercase().parse()
 }
 
 /// `--count-per`.
@@ -280,7 +320,7 @@ mod tests {
             let run = match cli.verb {
                 Some(Verb::Run(run)) => *run,
                 None => cli.run,
-                Some(Verb::List(_)) => panic!("{line}"),
+                Some(Verb::List(_) | Verb::Check(_)) => panic!("{line}"),
             };
             assert_eq!(run.functions, ["should_failslab"], "{line}");
             assert!(run.rate.is_some(), "{line}");

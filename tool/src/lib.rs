@@ -2,11 +2,13 @@
 //!
 //! `image`, `rule` and `plan` are pure; `running` and `keys` ask the kernel; `mechanism` and `session` act on it.
 
+pub mod check;
 pub mod cli;
 pub mod cmd;
 pub mod exit;
 pub mod image;
 pub mod keys;
+pub mod listing;
 pub mod mechanism;
 pub mod plan;
 pub mod report;

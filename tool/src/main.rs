@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         None => with_log(cli.run.verbose, || cmd::run(&cli.run)),
         Some(Verb::Run(run)) => with_log(run.verbose, || cmd::run(&run)),
         Some(Verb::List(list)) => with_log(list.verbose, || cmd::list(&list)),
+        Some(Verb::Check(check)) => with_log(check.verbose, || cmd::check(&check)),
     };
     let exit = result.unwrap_or_else(|error| {
         for line in message(&error).lines() {

@@ -5,6 +5,7 @@ mod counts;
 mod demo;
 mod deps;
 mod ebpf;
+mod fuzz;
 mod guest_programs;
 mod install;
 mod kernel;
@@ -70,6 +71,12 @@ enum Job {
     Kmod(KernelArg),
     /// Build the eBPF object; prints where it is
     Ebpf,
+    /// Feed hostile images to what reads them; needs a nightly compiler and cargo-fuzz
+    Fuzz {
+        /// For how long, for each of the targets
+        #[arg(long, default_value_t = 120)]
+        seconds: u32,
+    },
     /// Check the formatting and run clippy with warnings denied
     Lint,
     /// Do what CI does
@@ -116,6 +123,7 @@ fn run(job: Job) -> Result<ExitCode> {
             let tools = deps::ensure(paths, &[Part::Ebpf], None)?;
             println!("{}", ebpf::build(paths, &tools.bpf_linker)?.display());
         }
+        Job::Fuzz { seconds } => fuzz::run(paths, seconds)?,
         Job::Lint => lint::run(paths)?,
         Job::Ci => lint::ci(paths)?,
     }

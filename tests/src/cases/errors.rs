@@ -74,7 +74,7 @@ fn a_misspelt_verb_gets_the_verb() -> anyhow::Result<()> {
 fn a_function_that_is_not_injectable() -> anyhow::Result<()> {
     refused(
         &format!("vfs_mkdir --errno EIO {COMMAND}"),
-        &["vfs_mkdir exists, but is not injectable", "sys_mkdir", "inject list"],
+        &["vfs_mkdir exists, but is not injectable", "sys:mkdir", "inject list"],
     )
 }
 

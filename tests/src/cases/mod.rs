@@ -1,5 +1,6 @@
 //! The tests: one file an area.
 
+mod check;
 mod demo;
 mod errors;
 mod holders;
@@ -16,9 +17,10 @@ pub type Case = fn() -> anyhow::Result<()>;
 
 /// All tests, by path. The first one loads every program: nothing else makes sense if that fails.
 pub fn all() -> Vec<(String, Case)> {
-    let areas: [(&str, &[(&str, Case)]); 9] = [
+    let areas: [(&str, &[(&str, Case)]); 10] = [
         ("run", run::CASES),
         ("list", list::CASES),
+        ("check", check::CASES),
         ("scope", scope::CASES),
         ("status", status::CASES),
         ("errors", errors::CASES),

@@ -1,13 +1,28 @@
 //! The verbs: one file each.
 
+mod check;
 mod list;
 mod request;
 mod run;
 
+pub use check::check;
 pub use list::list;
 pub use run::run;
 
-use std::fmt;
+use std::{
+    fmt,
+    io::{self, Write as _},
+};
+
+use crate::exit::Exit;
+
+/// Prints on stdout; a reader who has seen enough is no failure.
+fn print(text: &str) -> anyhow::Result<Exit> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
+        written => Ok(written.map(|()| Exit::Success)?),
+    }
+}
 
 /// Several failures of one kind, each on its own line.
 #[derive(Debug)]

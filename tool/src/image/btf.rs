@@ -1,10 +1,10 @@
-//! One structure's members from BTF.
+//! What is asked of BTF: one structure's members, and the functions of a kind.
 //!
-//! A walk over the type section that keeps nothing: building an index of all types, as BTF libraries do, costs more
+//! Walks over the type section that keep nothing: building an index of all types, as BTF libraries do, costs more
 //! time and memory than everything else that is asked of an image. Format: `include/uapi/linux/btf.h` and
 //! `Documentation/bpf/btf.rst`.
 
-use std::ops::Range;
+use std::{collections::HashSet, ops::Range};
 
 use super::{ImageError, elf::File};
 
@@ -15,6 +15,8 @@ const MAGIC: u32 = 0xeb9f;
 const TYPE_SIZE: usize = 12;
 const MEMBER_SIZE: usize = 12;
 const KIND_STRUCT: u32 = 4;
+const KIND_FUNCTION: u32 = 12;
+const KIND_PROTOTYPE: u32 = 13;
 /// Names are read up to here: as long as any in C source, short enough that a hostile table costs nothing.
 const MAX_NAME: usize = 128;
 
@@ -34,17 +36,47 @@ pub(super) fn find_struct(file: &File, name: &str) -> Result<Option<Struct>, Ima
     let Some(section) = file.sections().iter().find(|s| s.name == ".BTF") else {
         return Ok(None);
     };
-    let btf = Btf { file, bytes: file.section_bytes(section) };
+    let btf = Btf { name: &file.name, bytes: file.section_bytes(section) };
     btf.find_struct(name)
 }
 
+/// The kernel's LSM hooks that return something: what `check_attach_modify_return()` in `kernel/bpf/verifier.c` accepts
+/// by its name, less what has no result to change. By name.
+///
+/// `btf` is BTF by itself, as in `/sys/kernel/btf/vmlinux`; `name` stands for it in errors.
+pub fn lsm_hooks(name: &str, btf: &[u8]) -> Result<Vec<String>, ImageError> {
+    Btf { name, bytes: btf }.returning_functions("security_")
+}
+
+/// The same from an image; None if it has no BTF.
+pub(super) fn lsm_hooks_of(file: &File) -> Result<Option<Vec<String>>, ImageError> {
+    let section = file.sections().iter().find(|s| s.name == ".BTF");
+    section.map(|section| lsm_hooks(&file.name, file.section_bytes(section))).transpose()
+}
+
 struct Btf<'f> {
-    file: &'f File<'f>,
+    name: &'f str,
     bytes: &'f [u8],
 }
 
+/// Where the parts of the section are.
+struct Parts {
+    types: Range<usize>,
+    strings: Range<usize>,
+}
+
+/// One type in passing.
+struct Passed {
+    /// Where it stands.
+    at: usize,
+    id: u32,
+    kind: u32,
+    count: usize,
+    flag: bool,
+}
+
 impl Btf<'_> {
-    fn find_struct(&self, name: &str) -> Result<Option<Struct>, ImageError> {
+    fn parts(&self) -> Result<Parts, ImageError> {
         if self.word(0)? & 0xffff != MAGIC {
             return Err(self.malformed(0, "it has no BTF magic"));
         }
@@ -52,11 +84,19 @@ impl Btf<'_> {
         if header < HEADER_SIZE {
             return Err(self.malformed(4, "its header is too short"));
         }
-        let types = self.part(header, 8)?;
-        let strings = self.part(header, 16)?;
-        let mut found = None;
-        let mut at = types.start;
-        while at < types.end {
+        Ok(Parts { types: self.part(header, 8)?, strings: self.part(header, 16)? })
+    }
+
+    /// Passes every type, in order.
+    fn walk(
+        &self,
+        parts: &Parts,
+        mut on: impl FnMut(Passed) -> Result<(), ImageError>,
+    ) -> Result<(), ImageError> {
+        let mut at = parts.types.start;
+        // 0 is void, which is not in the table.
+        let mut id = 1;
+        while at < parts.types.end {
             let info = self.word(at + 4)?;
             let kind = (info >> 24) & 0x1f;
             let count = info as usize & 0xffff;
@@ -64,18 +104,54 @@ impl Btf<'_> {
                 + TYPE_SIZE
                 + extra_size(kind, count)
                     .ok_or_else(|| self.malformed(at, format!("type kind {kind} is unknown")))?;
-            if next > types.end {
+            if next > parts.types.end {
                 return Err(self.malformed(at, "a type passes the end of the types"));
             }
-            if kind == KIND_STRUCT && self.string(&strings, at)? == name.as_bytes() {
-                let this = self.read_struct(&strings, at, count, info >> 31 == 1)?;
+            on(Passed { at, id, kind, count, flag: info >> 31 == 1 })?;
+            (at, id) = (next, id + 1);
+        }
+        Ok(())
+    }
+
+    fn returning_functions(&self, prefix: &str) -> Result<Vec<String>, ImageError> {
+        let parts = self.parts()?;
+        let mut functions = Vec::new();
+        let mut returning = HashSet::new();
+        self.walk(&parts, |Passed { at, id, kind, .. }| {
+            if kind == KIND_FUNCTION
+                && self.string(&parts.strings, at)?.starts_with(prefix.as_bytes())
+            {
+                functions.push((at, self.word(at + 8)?));
+            } else if kind == KIND_PROTOTYPE && self.word(at + 8)? != 0 {
+                returning.insert(id);
+            }
+            Ok(())
+        })?;
+        let mut names = functions
+            .into_iter()
+            .filter(|(_, prototype)| returning.contains(prototype))
+            .map(|(at, _)| {
+                Ok(String::from_utf8_lossy(self.string(&parts.strings, at)?).into_owned())
+            })
+            .collect::<Result<Vec<_>, ImageError>>()?;
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn find_struct(&self, name: &str) -> Result<Option<Struct>, ImageError> {
+        let parts = self.parts()?;
+        let mut found = None;
+        self.walk(&parts, |Passed { at, kind, count, flag, .. }| {
+            if kind == KIND_STRUCT && self.string(&parts.strings, at)? == name.as_bytes() {
+                let this = self.read_struct(&parts.strings, at, count, flag)?;
                 if found.as_ref().is_some_and(|found| *found != this) {
                     return Err(self.malformed(at, format!("struct {name} is there twice")));
                 }
                 found = Some(this);
             }
-            at = next;
-        }
+            Ok(())
+        })?;
         Ok(found)
     }
 
@@ -132,7 +208,7 @@ impl Btf<'_> {
 
     fn malformed(&self, at: usize, problem: impl Into<String>) -> ImageError {
         ImageError::Malformed {
-            name: self.file.name.clone(),
+            name: self.name.to_owned(),
             section: ".BTF".to_owned(),
             offset: at as u64,
             problem: problem.into(),
@@ -214,6 +290,12 @@ mod tests {
         bytes[24 + 7] = 31;
         let error = find(bytes, "point").unwrap_err().to_string();
         assert!(error.contains("kind 31"), "{error}");
+    }
+
+    #[test]
+    fn lsm_hooks_are_those_that_return_something() {
+        let hooks = lsm_hooks("btf", &point()).unwrap();
+        assert_eq!(hooks, ["security_file_open"]);
     }
 
     #[test]

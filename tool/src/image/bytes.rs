@@ -8,6 +8,8 @@ use memmap2::Mmap;
 pub(super) enum Bytes<'a> {
     Mapped(Mmap),
     Borrowed(&'a [u8]),
+    /// Decompressed, or linked from a module.
+    Owned(Vec<u8>),
 }
 
 impl Deref for Bytes<'_> {
@@ -17,6 +19,7 @@ impl Deref for Bytes<'_> {
         match self {
             Self::Mapped(map) => map,
             Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
         }
     }
 }

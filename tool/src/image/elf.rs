@@ -3,7 +3,7 @@
 //! Everything that the tables say is checked once, in [`File::parse`]; what is left for later is what the caller asks
 //! for: an address, a name. The debug sections, most of the file, are never touched.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use object::{
     LittleEndian as LE, elf,
@@ -14,8 +14,11 @@ use object::{
 use super::{
     ImageError,
     bytes::Bytes,
-    format, section,
-    section::{MAX_SECTIONS, Section},
+    dynamic,
+    format::{self, Machine},
+    lent::Lent,
+    module,
+    section::{self, MAX_SECTIONS, Section},
 };
 
 pub(super) type Header = elf::FileHeader64<LE>;
@@ -25,9 +28,12 @@ pub(super) type Symbol = elf::Sym64<LE>;
 /// `include/linux/kallsyms.h`.
 const MAX_NAME: usize = 512;
 
-/// A checked ELF file: x86-64, linked, little-endian, with every section inside the file.
+/// A checked ELF file: little-endian, linked (a module by us), with every section inside the file.
 pub(super) struct File<'a> {
     pub(super) name: String,
+    pub(super) machine: Machine,
+    /// Its addresses are ours: see [`module`].
+    pub(super) is_module: bool,
     bytes: Bytes<'a>,
     /// In the order of the file, the null section left out.
     sections: Vec<Section>,
@@ -36,17 +42,42 @@ pub(super) struct File<'a> {
     /// Where the symbol table and its strings are in the file; empty in a stripped one.
     symbols: Range<usize>,
     strings: Range<usize>,
+    /// In the place of those.
+    lent: Option<Lent>,
+    /// Where arm64 keeps addresses that its data lacks; see [`dynamic`].
+    relocations: Vec<Range<usize>>,
 }
 
 impl<'a> File<'a> {
     pub(super) fn parse(name: String, bytes: Bytes<'a>) -> Result<Self, ImageError> {
         let data: &[u8] = &bytes;
-        let header = format::check(&name, data)?;
+        let (header, machine) = format::check(&name, data)?;
         let headers = section_headers(&name, header, data)?;
-        let sections = section::read_all(&name, header, headers, data)?;
+        let mut sections = section::read_all(&name, header, headers, data)?;
+        let (mut symbols, mut strings) = symbol_table(&name, headers, &sections, data)?;
+        let is_module = header.e_type.get(LE) == elf::ET_REL;
+        let relocations =
+            if is_module { Vec::new() } else { dynamic::tables(machine, headers, &sections) };
+        let linked = if is_module {
+            let tables = (&mut symbols, &mut strings);
+            Some(module::link(&name, machine, headers, &mut sections, tables, data)?)
+        } else {
+            None
+        };
+        let bytes = linked.map_or(bytes, Bytes::Owned);
         let mapped = section::by_address(&name, &sections)?;
-        let (symbols, strings) = symbol_table(&name, headers, &sections, data)?;
-        Ok(Self { name, bytes, sections, mapped, symbols, strings })
+        Ok(Self {
+            name,
+            machine,
+            is_module,
+            bytes,
+            sections,
+            mapped,
+            symbols,
+            strings,
+            lent: None,
+            relocations,
+        })
     }
 
     pub(super) fn sections(&self) -> &[Section] {
@@ -73,7 +104,7 @@ impl<'a> File<'a> {
         what: &str,
         address: u64,
         length: u64,
-    ) -> Result<Option<&[u8]>, ImageError> {
+    ) -> Result<Option<Cow<'_, [u8]>>, ImageError> {
         let unmapped = || ImageError::Unmapped {
             name: self.name.clone(),
             what: what.to_owned(),
@@ -89,7 +120,9 @@ impl<'a> File<'a> {
         }
         // Both fit: the section is inside the file.
         let start = (address - section.address) as usize;
-        Ok(self.section_bytes(section).get(start..start + length as usize))
+        let bytes = self.section_bytes(section).get(start..start + length as usize);
+        let tables = self.relocations.iter().map(|table| &self.bytes[table.clone()]);
+        Ok(bytes.map(|bytes| dynamic::apply(tables, address, bytes)))
     }
 
     /// The error for something wrong at `address`, told as section and offset.
@@ -108,8 +141,21 @@ impl<'a> File<'a> {
 
     /// All symbols, the null symbol included; none in a stripped file.
     pub(super) fn symbols(&self) -> &[Symbol] {
+        if let Some(lent) = &self.lent {
+            return &lent.symbols;
+        }
         // parse() has seen that this cast works.
         slice_from_all_bytes(&self.bytes[self.symbols.clone()]).unwrap_or_default()
+    }
+
+    /// Takes symbols from elsewhere.
+    pub(super) fn lend(&mut self, lent: Lent) {
+        self.lent = Some(lent);
+    }
+
+    /// Whether the symbols come from elsewhere.
+    pub(super) fn is_lent(&self) -> bool {
+        self.lent.is_some()
     }
 
     /// A symbol's name; None if it has none, or one that no kernel symbol can have.
@@ -143,7 +189,10 @@ impl<'a> File<'a> {
     }
 
     fn name_and_more(&self, symbol: &Symbol) -> Option<&[u8]> {
-        let strings = &self.bytes[self.strings.clone()];
+        let strings = match &self.lent {
+            Some(lent) => &lent.strings,
+            None => &self.bytes[self.strings.clone()],
+        };
         strings.get(symbol.st_name.get(LE) as usize..)
     }
 }

@@ -14,17 +14,23 @@ pub enum ImageError {
     Open { path: PathBuf, source: io::Error },
 
     /// Neither ELF nor any form of kernel image that this program recognises.
-    #[error("{name} is not a kernel image; give the ELF file vmlinux of the kernel")]
+    #[error("{name} is not a kernel image; give a vmlinux, a vmlinuz or a module (.ko)")]
     NotAnImage { name: String },
 
-    /// A `vmlinuz` or a compressed module.
+    /// A compressed image in a format that is not read.
     #[error(
-        "{name} is compressed ({format}): compressed kernel images are not supported yet; use the vmlinux of this kernel"
+        "{name} is compressed with {format}, which is not supported (gzip, xz, zstd and lz4 are); decompress it, and give the result"
     )]
     Compressed { name: String, format: &'static str },
 
+    /// What is compressed does not decompress.
+    #[error("{name}: its {format} data cannot be decompressed: {problem}; copy it again")]
+    Decompress { name: String, format: &'static str, problem: String },
+
     /// A proper file, of a kind that is not read (yet).
-    #[error("{name} is {kind}, which is not supported; use an x86-64 vmlinux")]
+    #[error(
+        "{name} is {kind}, which is not supported; use the vmlinux, vmlinuz or .ko of an x86-64 kernel"
+    )]
     Unsupported { name: String, kind: String },
 
     /// The file ends before something that its own tables place in it.
@@ -52,8 +58,16 @@ pub enum ImageError {
     Unmapped { name: String, what: String, address: u64, length: u64 },
 
     /// The image has no symbol table, and the question needs one.
-    #[error("{name} has no symbols, so {symbol} cannot be found; use an unstripped vmlinux")]
+    #[error(
+        "{name} has no symbols, so {symbol} cannot be found; use an unstripped vmlinux, or ask on the machine that runs this kernel"
+    )]
     Stripped { name: String, symbol: &'static str },
+
+    /// The image has no symbol table, and the running kernel does not show this symbol either.
+    #[error(
+        "{name} has no symbols, and {symbol} is not in /proc/kallsyms (CONFIG_KALLSYMS_ALL is off); use an unstripped vmlinux"
+    )]
+    NotLent { name: String, symbol: &'static str },
 
     /// The image has symbols, but not this one.
     #[error("{name} has no symbol {symbol}: built without {option}")]

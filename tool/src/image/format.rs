@@ -4,24 +4,21 @@ use object::{LittleEndian as LE, elf, read::elf::FileHeader as _};
 
 use super::{ImageError, elf::Header};
 
-/// Where x86 boot images carry `HdrS` (`Documentation/arch/x86/boot.rst`, field `header`).
-const X86_BOOT_MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 /// Where arm64 `Image` files carry `ARM\x64` (`Documentation/arch/arm64/booting.rst`).
 const ARM64_BOOT_MAGIC: (usize, &[u8]) = (0x38, b"ARM\x64");
+/// Where compressed EFI images carry `zimg` (`drivers/firmware/efi/libstub/zboot-header.S`).
+const EFI_ZBOOT_MAGIC: (usize, &[u8]) = (4, b"zimg");
 
-/// First bytes of compressed files, as they are found around modules and kernel payloads.
-const COMPRESSED: [(&[u8], &str); 7] = [
-    (b"\x1f\x8b", "gzip"),
-    (b"\xfd7zXZ\0", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"\x02\x21\x4c\x18", "lz4"),
-    (b"\x04\x22\x4d\x18", "lz4"),
-    (b"BZh", "bzip2"),
-    (b"\x89LZO", "lzo"),
-];
+/// Machines whose images are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Machine {
+    X86_64,
+    /// Whitelist and keys only.
+    Arm64,
+}
 
-/// Checks that `data` starts a linked ELF file of a machine that is supported, and returns its header.
-pub(super) fn check<'d>(name: &str, data: &'d [u8]) -> Result<&'d Header, ImageError> {
+/// Checks that `data` starts an ELF file of a kind that is supported, and returns its header.
+pub(super) fn check<'d>(name: &str, data: &'d [u8]) -> Result<(&'d Header, Machine), ImageError> {
     if !data.starts_with(&elf::ELFMAG) {
         return Err(not_elf(name, data));
     }
@@ -48,15 +45,15 @@ pub(super) fn check<'d>(name: &str, data: &'d [u8]) -> Result<&'d Header, ImageE
         offset: 0,
         problem: error.to_string(),
     })?;
-    match header.e_machine.get(LE) {
-        elf::EM_X86_64 => {}
-        elf::EM_AARCH64 => return Err(unsupported("an arm64 ELF file")),
+    let machine = match header.e_machine.get(LE) {
+        elf::EM_X86_64 => Machine::X86_64,
+        elf::EM_AARCH64 => Machine::Arm64,
         other => return Err(unsupported(&format!("an ELF file for machine {}", other.0))),
-    }
-    match header.e_type.get(LE) {
-        elf::ET_EXEC => Ok(header),
-        elf::ET_REL => Err(unsupported("a kernel module or object file")),
-        elf::ET_CORE => Err(unsupported("a memory dump")),
+    };
+    match (header.e_type.get(LE), machine) {
+        // arm64 kernels are linked as shared objects, so that they can be moved.
+        (elf::ET_EXEC | elf::ET_REL, _) | (elf::ET_DYN, Machine::Arm64) => Ok((header, machine)),
+        (elf::ET_CORE, _) => Err(unsupported("a memory dump")),
         _ => Err(unsupported("a position-independent ELF file")),
     }
 }
@@ -70,14 +67,12 @@ mod elf_ident {
 fn not_elf(name: &str, data: &[u8]) -> ImageError {
     let has = |(at, magic): (usize, &[u8])| data.get(at..).is_some_and(|d| d.starts_with(magic));
     let name = name.to_owned();
-    if has(X86_BOOT_MAGIC) {
-        return ImageError::Compressed { name, format: "vmlinuz" };
-    }
-    if has(ARM64_BOOT_MAGIC) {
-        return ImageError::Unsupported { name, kind: "an arm64 boot image".to_owned() };
-    }
-    match COMPRESSED.iter().find(|(magic, _)| has((0, magic))) {
-        Some(&(_, format)) => ImageError::Compressed { name, format },
-        None => ImageError::NotAnImage { name },
-    }
+    let kind = if has(ARM64_BOOT_MAGIC) {
+        "an arm64 boot image"
+    } else if has(EFI_ZBOOT_MAGIC) {
+        "a compressed EFI image"
+    } else {
+        return ImageError::NotAnImage { name };
+    };
+    ImageError::Unsupported { name, kind: kind.to_owned() }
 }

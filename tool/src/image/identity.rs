@@ -37,8 +37,8 @@ impl Image<'_> {
     pub fn banner(&self) -> Option<String> {
         let address = self.symbol("linux_banner")?;
         let left = self.file.section_at(address)?.end() - address;
-        let bytes = self.file.read("the banner", address, left.min(MAX_BANNER));
-        let text = bytes.ok()??.split(|&byte| byte == 0).next()?;
+        let bytes = self.file.read("the banner", address, left.min(MAX_BANNER)).ok()??;
+        let text = bytes.split(|&byte| byte == 0).next()?;
         let text = std::str::from_utf8(text).ok()?.trim_end();
         text.starts_with("Linux version ").then(|| text.to_owned())
     }

@@ -47,6 +47,24 @@ impl Index {
             .collect()
     }
 
+    /// The start of the last symbol at or before `address`.
+    pub(super) fn start_before(&self, address: u64) -> Option<u64> {
+        let after = self.symbols.partition_point(|&(start, ..)| start <= address);
+        Some(self.symbols[after.checked_sub(1)?].0)
+    }
+
+    /// The start of the first symbol after `address`.
+    pub(super) fn start_after(&self, address: u64) -> Option<u64> {
+        let after = self.symbols.partition_point(|&(start, ..)| start <= address);
+        self.symbols.get(after).map(|&(start, ..)| start)
+    }
+
+    /// All of them: address and name.
+    pub(super) fn iter<'f>(&self, file: &'f File) -> impl Iterator<Item = (u64, &'f str)> {
+        let name = |i: u32| file.symbol_name(&file.symbols()[i as usize]);
+        self.symbols.iter().filter_map(move |&(address, _, i)| Some((address, name(i)?)))
+    }
+
     /// The innermost symbol that covers `address`, and how far into it the address is.
     pub(super) fn covering<'f>(&self, file: &'f File, address: u64) -> Option<(&'f str, u64)> {
         let after = self.symbols.partition_point(|&(start, ..)| start <= address);

@@ -1,12 +1,15 @@
 //! The jump table: which places in the code each static key switches.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
-use super::{Image, ImageError};
+use super::{Image, ImageError, Table};
 
-const START: &str = "__start___jump_table";
-const STOP: &str = "__stop___jump_table";
-const OPTION: &str = "CONFIG_JUMP_LABEL";
+const TABLE: Table = Table {
+    start: "__start___jump_table",
+    stop: "__stop___jump_table",
+    section: "__jump_table",
+    option: "CONFIG_JUMP_LABEL",
+};
 
 /// `struct jump_entry` with CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE: `s32 code, s32 target, long key`, each relative to
 /// its own address.
@@ -44,8 +47,34 @@ impl Image<'_> {
     /// [`ImageError::Stripped`] and [`ImageError::NoSymbol`] if the table cannot be found,
     /// [`ImageError::Malformed`] and [`ImageError::Unmapped`] if it does not hold what a jump table holds.
     pub fn sites_of(&self, key: u64) -> Result<Vec<Site>, ImageError> {
+        let init = self.init_range();
+        let entries = self.raw_sites()?.into_iter();
+        entries
+            .filter(|(_, raw)| raw.key == key)
+            .map(|(at, raw)| self.site(at, &raw, &init))
+            .collect()
+    }
+
+    /// How many sites each key has, in one pass. None: the image has no jump table, or nobody can find it.
+    ///
+    /// # Errors
+    /// As [`Self::sites_of`], but for the table that is missing.
+    pub fn site_counts(&self) -> Result<Option<HashMap<u64, usize>>, ImageError> {
+        let sites = match self.raw_sites() {
+            Err(ImageError::NoSymbol { .. } | ImageError::NotLent { .. }) => return Ok(None),
+            sites => sites?,
+        };
+        let mut counts = HashMap::new();
+        for (_, site) in sites {
+            *counts.entry(site.key).or_default() += 1;
+        }
+        Ok(Some(counts))
+    }
+
+    /// The whole table: where each entry is, and what it says.
+    pub(super) fn raw_sites(&self) -> Result<Vec<(u64, Raw)>, ImageError> {
         let file = &self.file;
-        let bounds = self.bounds(START, STOP, OPTION)?;
+        let bounds = self.bounds(TABLE)?;
         let length = bounds
             .end
             .checked_sub(bounds.start)
@@ -61,15 +90,12 @@ impl Image<'_> {
         let Some(bytes) = bytes else {
             return Err(file.malformed(bounds.start, "the jump table has no bytes in the file"));
         };
-        let init = self.init_range();
         let entries = bytes.as_chunks::<ENTRY>().0;
-        (bounds.start..bounds.end)
+        Ok((bounds.start..bounds.end)
             .step_by(ENTRY)
             .zip(entries)
             .map(|(at, bytes)| (at, Raw::decode(at, bytes)))
-            .filter(|(_, raw)| raw.key == key)
-            .map(|(at, raw)| self.site(at, &raw, &init))
-            .collect()
+            .collect())
     }
 
     fn site(&self, at: u64, raw: &Raw, init: &Range<u64>) -> Result<Site, ImageError> {
@@ -85,12 +111,12 @@ impl Image<'_> {
             target: raw.target,
             function: function.map(|(name, _)| name.to_owned()),
             jumps_when_off: raw.jumps_when_off,
-            init: init.contains(&raw.code),
+            init: self.is_init(raw.code, init),
         })
     }
 
     /// What the kernel frees after boot; `jump_label_init()` marks the sites in it by the same two symbols.
-    fn init_range(&self) -> Range<u64> {
+    pub(super) fn init_range(&self) -> Range<u64> {
         match (self.symbol("__init_begin"), self.symbol("__init_end")) {
             (Some(start), Some(end)) => start..end,
             _ => 0..0,
@@ -98,12 +124,22 @@ impl Image<'_> {
     }
 }
 
+impl Image<'_> {
+    /// Whether the kernel frees the code at `address` after boot, or after loading the module.
+    pub(super) fn is_init(&self, address: u64, init: &Range<u64>) -> bool {
+        if self.file.is_module {
+            return self.file.section_at(address).is_some_and(|s| s.name.starts_with(".init"));
+        }
+        init.contains(&address)
+    }
+}
+
 /// An entry with its three relative fields made absolute.
-struct Raw {
-    code: u64,
-    target: u64,
-    key: u64,
-    jumps_when_off: bool,
+pub(super) struct Raw {
+    pub(super) code: u64,
+    pub(super) target: u64,
+    pub(super) key: u64,
+    pub(super) jumps_when_off: bool,
 }
 
 impl Raw {

@@ -22,8 +22,8 @@ impl Image<'_> {
     pub fn initial_count(&self, key: u64) -> Result<i32, ImageError> {
         let bytes = self.file.read("a static key", key, 4)?;
         // Without bytes in the file it is in .bss, and all of that is 0.
-        let bytes = bytes.and_then(|bytes| bytes.first_chunk());
-        Ok(bytes.map_or(0, |&bytes| i32::from_le_bytes(bytes)))
+        let bytes = bytes.and_then(|bytes| bytes.first_chunk().copied());
+        Ok(bytes.map_or(0, i32::from_le_bytes))
     }
 
     /// The key that the entry at `at` names.

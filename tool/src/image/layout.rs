@@ -126,6 +126,10 @@ fn stride(file: &File, bounds: &Range<u64>, entries: &[&Symbol]) -> Result<u64, 
 }
 
 fn from_btf(file: &File) -> Result<Option<Layout>, ImageError> {
+    if file.is_module {
+        // A module's BTF adds to vmlinux's, which has this structure.
+        return Ok(None);
+    }
     let Some(entry) = btf::find_struct(file, STRUCT)? else {
         return Ok(None);
     };

@@ -8,6 +8,10 @@
 
 mod btf;
 mod bytes;
+mod calls;
+#[cfg(test)]
+mod corpus;
+mod dynamic;
 mod elf;
 mod error;
 mod error_type;
@@ -17,26 +21,33 @@ mod index;
 mod jump_table;
 mod key;
 mod layout;
+mod lent;
+mod module;
+mod payload;
 mod section;
 #[cfg(test)]
 mod testing;
+mod unpack;
 mod whitelist;
 
-use std::{ops::Range, path::Path, sync::OnceLock};
+use std::{collections::HashSet, ops::Range, path::Path, sync::OnceLock};
 
 use object::{
     LittleEndian as LE,
     elf::{STT_FUNC, STT_OBJECT},
 };
 
-use self::{bytes::Bytes, elf::File, index::Index};
 pub use self::{
+    btf::lsm_hooks,
+    calls::{Call, Calls, CloneCalls},
     error::ImageError,
     error_type::{ErrorType, UnknownErrorType},
     jump_table::Site,
     key::Key,
+    lent::LentSymbol,
     whitelist::Entry,
 };
+use self::{bytes::Bytes, elf::File, index::Index};
 
 /// A kernel image. Cheap to open; its methods read what they need and keep only indices of symbols.
 pub struct Image<'a> {
@@ -46,9 +57,9 @@ pub struct Image<'a> {
 }
 
 impl Image<'static> {
-    /// Opens an x86-64 `vmlinux`.
+    /// Opens a `vmlinux`, a `vmlinuz` or a module, compressed or not.
     ///
-    /// The file is mapped, not read; it must not shrink while the image is in use.
+    /// What is not compressed is mapped, not read; the file must not shrink while the image is in use.
     ///
     /// # Errors
     /// [`ImageError::Open`], and everything that [`Image::parse`] reports.
@@ -72,6 +83,10 @@ impl<'a> Image<'a> {
     }
 
     fn new(name: String, bytes: Bytes<'a>) -> Result<Self, ImageError> {
+        let bytes = match unpack::unpack(&name, &bytes)? {
+            Some(unpacked) => Bytes::Owned(unpacked),
+            None => bytes,
+        };
         Ok(Self {
             file: File::parse(name, bytes)?,
             functions: OnceLock::new(),
@@ -91,17 +106,40 @@ impl<'a> Image<'a> {
         self.file.symbol(name).map(|symbol| symbol.st_value.get(LE))
     }
 
-    /// The addresses of a table's two bounding symbols, which are there if the kernel has `option`.
+    /// Whether it has no symbols, as what is in a `vmlinuz` has none. Then only the running kernel knows its names.
+    pub fn is_stripped(&self) -> bool {
+        self.file.symbols().is_empty()
+    }
+
+    /// Takes the symbols of a stripped image from elsewhere; see [`LentSymbol`].
+    pub fn lend_symbols<'s>(&mut self, symbols: impl Iterator<Item = LentSymbol<'s>>) {
+        self.file.lend(lent::Lent::new(symbols));
+        self.functions = OnceLock::new();
+        self.objects = OnceLock::new();
+    }
+
+    /// The address of the first byte of code, as linked: the kernel's `_text`.
+    pub fn text_start(&self) -> Option<u64> {
+        let code = self.file.sections().iter().filter(|section| section.executable);
+        code.map(|section| section.address).min()
+    }
+
+    /// The addresses of a table's two bounding symbols, which are there if the kernel has `option`. A module has the
+    /// table as a section of its own, or an empty one.
     fn bounds(
         &self,
-        start: &'static str,
-        stop: &'static str,
-        option: &'static str,
+        Table { start, stop, section, option }: Table,
     ) -> Result<Range<u64>, ImageError> {
+        if self.file.is_module {
+            let table = self.file.sections().iter().find(|s| s.loaded && s.name == section);
+            return Ok(table.map_or(0..0, |section| section.address..section.end()));
+        }
         let find = |symbol| {
             self.symbol(symbol).ok_or_else(|| {
                 let name = self.file.name.clone();
-                if self.file.symbols().is_empty() {
+                if self.file.is_lent() {
+                    ImageError::NotLent { name, symbol }
+                } else if self.file.symbols().is_empty() {
                     ImageError::Stripped { name, symbol }
                 } else {
                     ImageError::NoSymbol { name, symbol, option }
@@ -111,6 +149,49 @@ impl<'a> Image<'a> {
         Ok(find(start)?..find(stop)?)
     }
 
+    /// The LSM hooks that return something, by name; they can be failed by fmod_ret, listed or not. None where the image
+    /// has no BTF.
+    ///
+    /// # Errors
+    /// [`ImageError::Malformed`] if the BTF is damaged.
+    pub fn lsm_hooks(&self) -> Result<Option<Vec<String>>, ImageError> {
+        if self.file.is_module {
+            return Ok(None);
+        }
+        btf::lsm_hooks_of(&self.file)
+    }
+
+    /// The same as entries, for [`Self::calls`]; those without a function of their own are left out.
+    ///
+    /// # Errors
+    /// As [`Self::lsm_hooks`].
+    pub fn lsm_entries(&self) -> Result<Vec<Entry>, ImageError> {
+        let hooks: HashSet<String> = self.lsm_hooks()?.unwrap_or_default().into_iter().collect();
+        let functions = self.functions().iter(&self.file);
+        let mut entries: Vec<_> = functions
+            .filter(|(_, name)| name.starts_with("security_") && hooks.contains(*name))
+            .map(|(address, name)| Entry {
+                address,
+                names: vec![name.to_owned()],
+                error_type: ErrorType::Errno,
+                key: None,
+            })
+            .collect();
+        entries.sort_by(|a, b| a.names.cmp(&b.names));
+        Ok(entries)
+    }
+
+    /// The module's name, if it is one, from its `.modinfo`.
+    pub fn module_name(&self) -> Option<String> {
+        if !self.file.is_module {
+            return None;
+        }
+        let section = self.file.sections().iter().find(|section| section.name == ".modinfo")?;
+        let info = self.file.section_bytes(section);
+        let name = info.split(|&byte| byte == 0).find_map(|line| line.strip_prefix(b"name="))?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    }
+
     fn functions(&self) -> &Index {
         self.functions.get_or_init(|| Index::new(&self.file, STT_FUNC))
     }
@@ -118,4 +199,15 @@ impl<'a> Image<'a> {
     fn objects(&self) -> &Index {
         self.objects.get_or_init(|| Index::new(&self.file, STT_OBJECT))
     }
+}
+
+/// Where a table of the kernel's is.
+#[derive(Clone, Copy)]
+struct Table {
+    /// Symbols of a vmlinux.
+    start: &'static str,
+    stop: &'static str,
+    /// In a module.
+    section: &'static str,
+    option: &'static str,
 }

@@ -21,7 +21,7 @@ pub(super) struct Section {
     pub(super) name: String,
     /// 0 for sections that are not loaded.
     pub(super) address: u64,
-    size: u64,
+    pub(super) size: u64,
     /// Inside the file; empty if the section has no bytes in it.
     pub(super) file: Range<usize>,
     pub(super) align: u64,

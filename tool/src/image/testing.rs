@@ -23,12 +23,16 @@ struct TestSection {
     /// Of a section without bytes.
     size: u64,
     bytes: Vec<u8>,
+    /// Of a section of relocations: the one that they are for.
+    info: u32,
 }
 
 struct TestSymbol {
     name: String,
     kind: SymbolType,
     bind: SymbolBind,
+    /// None: an address of its own.
+    section: Option<u16>,
     address: u64,
     size: u64,
 }
@@ -44,20 +48,35 @@ pub(super) struct Kernel {
 
 impl Kernel {
     pub(super) fn new() -> Self {
-        let mut kernel = Self {
+        Self::sized(SIZE)
+    }
+
+    /// The same with 64 bytes of each.
+    pub(super) fn small() -> Self {
+        Self::sized(64)
+    }
+
+    fn sized(size: u64) -> Self {
+        let mut kernel = Self::empty(elf::ET_EXEC);
+        let code = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
+        let nops = || vec![0x90; size as usize];
+        kernel.section(".text", elf::SHT_PROGBITS, code, TEXT, nops());
+        kernel.section(".init.text", elf::SHT_PROGBITS, code, INIT_TEXT, nops());
+        kernel.data(".data", DATA, vec![0; size as usize]);
+        kernel.section(".bss", elf::SHT_NOBITS, elf::SHF_ALLOC | elf::SHF_WRITE, BSS, Vec::new());
+        kernel.resize_last(size);
+        kernel
+    }
+
+    /// No section and no symbol.
+    pub(super) fn empty(kind: elf::FileType) -> Self {
+        Self {
             machine: elf::EM_X86_64,
-            kind: elf::ET_EXEC,
+            kind,
             endian: Endianness::Little,
             sections: Vec::new(),
             symbols: Vec::new(),
-        };
-        let code = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
-        kernel.section(".text", elf::SHT_PROGBITS, code, TEXT, vec![0x90; SIZE as usize]);
-        kernel.section(".init.text", elf::SHT_PROGBITS, code, INIT_TEXT, vec![0x90; SIZE as usize]);
-        kernel.data(".data", DATA, vec![0; SIZE as usize]);
-        kernel.section(".bss", elf::SHT_NOBITS, elf::SHF_ALLOC | elf::SHF_WRITE, BSS, Vec::new());
-        kernel.sections.last_mut().unwrap().size = SIZE;
-        kernel
+        }
     }
 
     pub(super) fn machine(&mut self, machine: elf::Machine) -> &mut Self {
@@ -90,7 +109,41 @@ impl Kernel {
             address,
             size: bytes.len() as u64,
             bytes,
+            info: 0,
         });
+        self
+    }
+
+    /// Gives the last section, one without bytes, a size.
+    pub(super) fn resize_last(&mut self, size: u64) -> &mut Self {
+        self.sections.last_mut().unwrap().size = size;
+        self
+    }
+
+    /// Relocations for the section with that number: place, kind and addend, and the symbol's number in the upper half
+    /// of the kind.
+    pub(super) fn relocations(
+        &mut self,
+        section: u32,
+        relocations: &[(u64, u64, i64)],
+    ) -> &mut Self {
+        let flags = SectionFlags(0);
+        self.section(".rela", elf::SHT_RELA, flags, 0, rela(relocations));
+        self.sections.last_mut().unwrap().info = section;
+        self
+    }
+
+    /// A symbol in the section with that number; 0: somebody else's.
+    pub(super) fn symbol_in(
+        &mut self,
+        section: u16,
+        name: &str,
+        kind: SymbolType,
+        value: u64,
+        size: u64,
+    ) -> &mut Self {
+        self.symbol(name, kind, elf::STB_LOCAL, value, size);
+        self.symbols.last_mut().unwrap().section = Some(section);
         self
     }
 
@@ -128,7 +181,8 @@ impl Kernel {
         address: u64,
         size: u64,
     ) -> &mut Self {
-        self.symbols.push(TestSymbol { name: name.to_owned(), kind, bind, address, size });
+        let (name, section) = (name.to_owned(), None);
+        self.symbols.push(TestSymbol { name, kind, bind, section, address, size });
         self
     }
 
@@ -211,7 +265,7 @@ impl Kernel {
                     st_name,
                     st_info: elf::SymbolInfo::new(symbol.bind, symbol.kind),
                     st_other: elf::SymbolOther(0),
-                    st_shndx: elf::SHN_ABS,
+                    st_shndx: symbol.section.map_or(elf::SHN_ABS, elf::SymbolSection),
                     st_value: symbol.address,
                     st_size: symbol.size,
                 });
@@ -230,7 +284,7 @@ impl Kernel {
                 sh_offset: *offset,
                 sh_size: section.size,
                 sh_link: 0,
-                sh_info: 0,
+                sh_info: section.info,
                 sh_addralign: 4,
                 sh_entsize: 0,
             });
@@ -242,6 +296,12 @@ impl Kernel {
         writer.write_shstrtab_section_header();
         buffer
     }
+}
+
+/// A table of relocations: place, kind (the symbol's number in its upper half) and addend.
+pub(super) fn rela(relocations: &[(u64, u64, i64)]) -> Vec<u8> {
+    let words = relocations.iter().flat_map(|&(at, kind, addend)| [at, kind, addend as u64]);
+    words.flat_map(u64::to_le_bytes).collect()
 }
 
 /// An entry of today's kernels.
@@ -267,6 +327,12 @@ pub(super) fn btf(name: &str, size: u32, members: &[(&str, u32)]) -> Vec<u8> {
     types.extend([0, 2 << 24, 1]);
     types.extend([0, 3 << 24, 0, 1, 1, 4]);
     types.extend([string("kinds"), 6 << 24 | 2, 4, string("ONE"), 1, string("TWO"), 2]);
+    // Prototypes that return something and nothing, and three functions.
+    types.extend([0, 13 << 24, 1]);
+    types.extend([0, 13 << 24, 0]);
+    for (function, prototype) in [("security_file_open", 5), ("security_free", 6), ("open", 5)] {
+        types.extend([string(function), 12 << 24, prototype]);
+    }
     types.extend([string(name), 4 << 24 | members.len() as u32, size]);
     for (member, bits) in members {
         types.extend([string(member), 1, *bits]);
@@ -275,4 +341,16 @@ pub(super) fn btf(name: &str, size: u32, members: &[(&str, u32)]) -> Vec<u8> {
     let header = [0x0001_eb9f, 24, 0, length, length, strings.len() as u32];
     let words = header.iter().chain(&types);
     words.flat_map(|word| word.to_le_bytes()).chain(strings.iter().copied()).collect()
+}
+
+/// A boot image of one sector more than the boot sector, with a payload behind 8 bytes of other code.
+pub(super) fn vmlinuz(payload: &[u8]) -> Vec<u8> {
+    let mut image = vec![0; 1024 + 8];
+    image[0x1f1] = 1;
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x206..0x208].copy_from_slice(&0x020f_u16.to_le_bytes());
+    image[0x248..0x24c].copy_from_slice(&8_u32.to_le_bytes());
+    image[0x24c..0x250].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    image.extend(payload);
+    image
 }

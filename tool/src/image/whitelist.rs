@@ -8,14 +8,17 @@ use std::ops::Range;
 use object::LittleEndian as LE;
 
 use super::{
-    ErrorType, Image, ImageError, Key,
+    ErrorType, Image, ImageError, Key, Table,
     elf::{File, Symbol, is_defined},
     layout::{ENTRY_SYMBOL, Layout},
 };
 
-const START: &str = "__start_error_injection_whitelist";
-const STOP: &str = "__stop_error_injection_whitelist";
-const OPTION: &str = "CONFIG_FUNCTION_ERROR_INJECTION";
+const TABLE: Table = Table {
+    start: "__start_error_injection_whitelist",
+    stop: "__stop_error_injection_whitelist",
+    section: "_error_injection_whitelist",
+    option: "CONFIG_FUNCTION_ERROR_INJECTION",
+};
 
 /// Real kernels list some hundreds. The bound keeps what a hostile file can make us allocate small.
 const MAX_ENTRIES: u64 = 0xffff;
@@ -43,7 +46,7 @@ impl Image<'_> {
     /// [`ImageError::NoLayout`] and [`ImageError::LayoutMismatch`] if nothing, or two things, are said about its
     /// layout, [`ImageError::Malformed`] and [`ImageError::Unmapped`] if it does not hold what a whitelist holds.
     pub fn whitelist(&self) -> Result<Vec<Entry>, ImageError> {
-        let bounds = self.bounds(START, STOP, OPTION)?;
+        let bounds = self.bounds(TABLE)?;
         self.whitelist_between(bounds)
     }
 

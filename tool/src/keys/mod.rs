@@ -8,4 +8,4 @@ mod witness;
 pub use client::{HeldKeys, KeyDevice, KeyedFunction};
 pub use error::KeysError;
 pub use lookup::{FunctionKey, KeyKnowledge};
-pub use witness::{Witness, WitnessError};
+pub use witness::{Witness, WitnessError, open_running};

@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use thiserror::Error;
 
 use crate::{
-    image::{Image, ImageError},
+    image::{Image, ImageError, LentSymbol},
     running::{Identity, RunningError, Symbols},
 };
 
@@ -48,14 +48,7 @@ pub enum WitnessError {
 impl Witness {
     /// Opens an image and checks that it is the running kernel's: by build id, else by banner.
     pub fn open(path: &Path, symbols: &Symbols) -> Result<Self, WitnessError> {
-        let image = Image::open(path)?;
-        check_identity(&image, &Identity::read()?)?;
-        let name = || image.name().to_owned();
-        let slide = image
-            .symbol("_stext")
-            .zip(symbols.address("_stext"))
-            .map(|(linked, running)| running.wrapping_sub(linked))
-            .ok_or_else(|| WitnessError::NoSlide { image: name() })?;
+        let (image, slide) = open_running(path, symbols)?;
         let keys = image
             .whitelist()?
             .into_iter()
@@ -66,7 +59,7 @@ impl Witness {
                 Some((entry.address.wrapping_add(slide), key))
             })
             .collect();
-        Ok(Self { path: name(), keys })
+        Ok(Self { path: image.name().to_owned(), keys })
     }
 
     /// Where it was read from.
@@ -78,6 +71,34 @@ impl Witness {
     pub fn key(&self, function: u64) -> Option<&ImageKey> {
         self.keys.get(&function)
     }
+}
+
+/// Opens an image that is the running kernel's, and tells by how much that kernel moved itself.
+///
+/// What an image lacks in symbols it gets from the running kernel.
+pub fn open_running(path: &Path, symbols: &Symbols) -> Result<(Image<'static>, u64), WitnessError> {
+    let mut image = Image::open(path)?;
+    check_identity(&image, &Identity::read()?)?;
+    let linked = if image.is_stripped() {
+        image.text_start().zip(symbols.address("_text"))
+    } else {
+        image.symbol("_stext").zip(symbols.address("_stext"))
+    };
+    let slide = linked
+        .map(|(linked, running)| running.wrapping_sub(linked))
+        .ok_or_else(|| WitnessError::NoSlide { image: image.name().to_owned() })?;
+    if image.is_stripped() {
+        // Per-CPU variables and constants do not move; they are below all code.
+        let start = image.text_start().unwrap_or(0).wrapping_add(slide);
+        let own =
+            symbols.iter().filter(|symbol| symbol.module.is_none() && symbol.address >= start);
+        image.lend_symbols(own.map(|symbol| LentSymbol {
+            address: symbol.address.wrapping_sub(slide),
+            kind: symbol.kind,
+            name: symbol.name,
+        }));
+    }
+    Ok((image, slide))
 }
 
 fn check_identity(image: &Image<'_>, running: &Identity) -> Result<(), WitnessError> {

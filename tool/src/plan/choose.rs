@@ -48,14 +48,23 @@ pub(super) fn choose(
     Err(PlanError::NoMechanism { name: target.name.clone(), reasons })
 }
 
-/// The mechanism for a function whatever it returns, for `inject list`.
-pub fn possible(facts: &Facts<'_>, target: &Target) -> Result<Mechanism, PlanError> {
-    choose(facts, None, target, false).map(|choice| choice.mechanism)
+/// Each mechanism that could take the function, best first, or why it cannot.
+pub fn mechanisms(
+    facts: &Facts<'_>,
+    target: &Target,
+    returns_zero: bool,
+) -> [(Mechanism, Result<(), String>); 2] {
+    [
+        (Mechanism::KprobeMulti, can_kprobe_multi(facts, target)),
+        (Mechanism::FmodRet, can_fmod_ret(facts, target, returns_zero).map(|_| ())),
+    ]
 }
 
 fn can_kprobe_multi(facts: &Facts<'_>, target: &Target) -> Result<(), String> {
     if target.fmod_ret_only {
-        return Err("a security hook takes fmod_ret only".to_owned());
+        return Err(
+            "it is not in the error injection list, so only fmod_ret may go there".to_owned()
+        );
     }
     if let Answer::No(reason) = &facts.features.kprobe_multi {
         return Err(reason.clone());

@@ -16,6 +16,11 @@ pub enum PlanError {
         suggest::did_you_mean(nearest)
     )]
     NotInjectable { name: String, nearest: Vec<String> },
+    #[error(
+        "{name} cannot be made to fail: this kernel was built without CONFIG_FUNCTION_ERROR_INJECTION, \
+         so only system calls (sys:NAME) and LSM hooks (security_NAME) can; 'inject list' shows them"
+    )]
+    NoList { name: String },
     #[error("{name} returns nothing, so it cannot be made to fail")]
     ReturnsNothing { name: String },
     #[error(

@@ -8,9 +8,9 @@ mod tests;
 
 use std::fmt;
 
-pub use choose::possible;
+pub use choose::mechanisms;
 pub use error::PlanError;
-pub use resolve::{Resolved, resolve};
+pub use resolve::{Resolved, Target, resolve};
 
 use crate::{
     image::ErrorType,
@@ -192,7 +192,7 @@ impl Plan {
         facts: &Facts<'_>,
         request: &Request,
         word: &Word,
-        target: resolve::Target,
+        target: Target,
     ) -> Result<&mut Planned, PlanError> {
         let asked = word.options.value.clone().unwrap_or(Asked::Default);
         let value = Value::choose(&asked, &target.name, target.error_type, request.any_value)?;

@@ -5,7 +5,7 @@ use wildmatch::WildMatch;
 use super::{Facts, PlanError};
 use crate::{
     image::ErrorType,
-    running::{Injectable, Symbol},
+    running::{Injectable, SYSCALL_PREFIX, Symbol},
     suggest,
 };
 
@@ -57,7 +57,9 @@ pub fn resolve(facts: &Facts<'_>, word: &str, exclude: &[String]) -> Result<Reso
         return Ok(Resolved::Name(security_hook(facts, &name)?));
     }
     let nearest = nearest(facts, &name, exists);
-    Err(if exists {
+    Err(if exists && facts.injectable.is_absent() {
+        PlanError::NoList { name }
+    } else if exists {
         PlanError::NotInjectable { name, nearest }
     } else {
         PlanError::Unknown { word: word.to_owned(), nearest }
@@ -67,15 +69,10 @@ pub fn resolve(facts: &Facts<'_>, word: &str, exclude: &[String]) -> Result<Reso
 /// `sys:NAME` is a system call by its plain name, `MODULE:NAME` a function of a module.
 fn split(word: &str) -> (Option<&str>, String) {
     match word.split_once(':') {
-        Some(("sys", call)) => (None, format!("{}{call}", syscall_prefix())),
+        Some(("sys", call)) => (None, format!("{SYSCALL_PREFIX}{call}")),
         Some((module, name)) => (Some(module), name.to_owned()),
         None => (None, word.to_owned()),
     }
-}
-
-/// How this architecture spells a system call's function (`SYSCALL_DEFINE` in its syscall_wrapper.h).
-fn syscall_prefix() -> &'static str {
-    if cfg!(target_arch = "aarch64") { "__arm64_sys_" } else { "__x64_sys_" }
 }
 
 fn function_symbols<'a>(facts: &Facts<'a>, name: &'a str) -> impl Iterator<Item = Symbol<'a>> {
@@ -94,7 +91,7 @@ fn target(facts: &Facts<'_>, name: String, entry: &Injectable) -> Result<Target,
         address,
         module: entry.module.clone(),
         error_type: entry.error_type,
-        fmod_ret_only: false,
+        fmod_ret_only: entry.fmod_ret_only,
     })
 }
 
@@ -125,6 +122,10 @@ fn glob(facts: &Facts<'_>, word: &str, exclude: &[String]) -> Result<Resolved, P
     let mut targets: Vec<Target> = Vec::new();
     for entry in facts.injectable.iter() {
         if module.is_some() && entry.module.as_deref() != module {
+            continue;
+        }
+        // A glob that happens to match hooks does not mean them.
+        if entry.name.starts_with(SECURITY) && !word.starts_with(SECURITY) {
             continue;
         }
         // Its own name or, for one of several names of an address, the one that the pattern means.
@@ -167,5 +168,11 @@ fn nearest(facts: &Facts<'_>, name: &str, exists: bool) -> Vec<String> {
     let listed = facts.injectable.iter().map(|entry| entry.name.as_str());
     // The system call next to a function of the virtual file system is the likeliest thing meant.
     let wanted = if exists { name.trim_start_matches("vfs_") } else { name };
-    suggest::nearest(wanted, listed).into_iter().map(str::to_owned).collect()
+    let names = suggest::nearest(wanted, listed).into_iter();
+    names
+        .map(|name| match name.strip_prefix(SYSCALL_PREFIX) {
+            Some(call) => format!("sys:{call}"),
+            None => name.to_owned(),
+        })
+        .collect()
 }

@@ -148,7 +148,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     let lines: Vec<_> = all.lines().collect();
     assert!(lines[0].contains("did you mean should_failslab"), "{all}");
     assert!(lines[1].contains("not injectable"), "{all}");
-    assert!(lines[1].contains("__x64_sys_mkdir"), "{all}");
+    assert!(lines[1].contains("sys:mkdir"), "{all}");
     assert!(lines[2].contains("more than once"), "{all}");
     assert!(lines[3].contains("--errno"), "{all}");
 }
@@ -167,4 +167,19 @@ fn more_rules_than_fit_are_refused() {
     let when: String = (1..=7).map(|number| format!(":when={number}")).collect();
     let message = error(&kernel(), &request(&[&format!("should_failslab{when}")]));
     assert!(message.contains("more --when than fit"), "{message}");
+}
+
+#[test]
+fn without_a_list_system_calls_go_by_fmod_ret_and_the_rest_is_refused() {
+    let mut kernel = kernel();
+    kernel.injectable = InjectableList::absent();
+    kernel.injectable.extend_by_fmod_ret(["__x64_sys_mount", "security_file_open"].map(Into::into));
+    let plan = run(&kernel, &request(&["sys:mount:errno=EIO", "security_file_open"])).unwrap();
+    assert_eq!(names(&plan), ["__x64_sys_mount", "security_file_open"]);
+    assert!(plan.functions.iter().all(|function| function.mechanism == Mechanism::FmodRet));
+    let message = error(&kernel, &request(&["should_failslab"]));
+    assert!(message.contains("CONFIG_FUNCTION_ERROR_INJECTION"), "{message}");
+    // A glob that is not about hooks leaves them alone.
+    let all = run(&kernel, &request(&["*:errno=EIO"])).unwrap();
+    assert_eq!(names(&all), ["__x64_sys_mount"]);
 }

@@ -49,6 +49,13 @@ impl KernelBtf {
         Some(BtfFunction { id, returns })
     }
 
+    /// The LSM hooks that return something, by name.
+    pub(super) fn lsm_hooks(&self) -> Result<Vec<String>, RunningError> {
+        let bytes = std::fs::read(PATH).map_err(RunningError::read(PATH))?;
+        crate::image::lsm_hooks(PATH, &bytes)
+            .map_err(|error| RunningError::Format { path: PATH.into(), what: error.to_string() })
+    }
+
     /// Offset of a structure's field, in bytes; fields of unnamed members count as the structure's own.
     pub fn field_offset(&self, structure: &str, field: &str) -> Option<u64> {
         let types = self.btf.resolve_types_by_name(structure).ok()?;

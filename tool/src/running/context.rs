@@ -43,7 +43,8 @@ pub fn possible_cpus() -> Result<u32, RunningError> {
         .ok_or_else(|| RunningError::Format { path: PATH.into(), what: format!("'{text}'") })
 }
 
-/// Where the running kernel's uncompressed image usually lies, if it is there.
+/// Where the running kernel's image usually lies, if it is there: the uncompressed one, with its symbols, rather than
+/// the compressed one.
 pub fn online_image() -> Option<PathBuf> {
     let release = nix::sys::utsname::uname().ok()?.release().to_str()?.to_owned();
     [
@@ -52,6 +53,8 @@ pub fn online_image() -> Option<PathBuf> {
         format!("/usr/lib/debug/lib/modules/{release}/vmlinux"),
         format!("/lib/modules/{release}/vmlinux"),
         format!("/lib/modules/{release}/build/vmlinux"),
+        format!("/boot/vmlinuz-{release}"),
+        format!("/lib/modules/{release}/vmlinuz"),
     ]
     .into_iter()
     .map(PathBuf::from)

@@ -1,6 +1,6 @@
 //! The kernel's error injection list.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use super::{RunningError, Symbols};
 use crate::image::ErrorType;
@@ -17,12 +17,15 @@ pub struct Injectable {
     pub module: Option<String>,
     /// Which results are failures.
     pub error_type: ErrorType,
+    /// Not in the list: an LSM hook, or a system call on a kernel that has no list. Only fmod_ret can fail it.
+    pub fmod_ret_only: bool,
 }
 
 /// The list, in the kernel's order.
 #[derive(Clone, Debug, Default)]
 pub struct InjectableList {
     entries: Vec<Injectable>,
+    absent: bool,
 }
 
 impl InjectableList {
@@ -38,10 +41,33 @@ impl InjectableList {
         Self::parse(&text)
     }
 
+    /// What a kernel without CONFIG_FUNCTION_ERROR_INJECTION has.
+    pub fn absent() -> Self {
+        Self { entries: Vec::new(), absent: true }
+    }
+
+    /// Whether the kernel has no list, and all that is here was added.
+    pub fn is_absent(&self) -> bool {
+        self.absent
+    }
+
     /// Takes what `lib/error-inject.c: ei_seq_show()` printed.
     pub fn parse(text: &str) -> Result<Self, RunningError> {
         let entries = text.lines().map(parse_line).collect::<Result<_, _>>()?;
-        Ok(Self { entries })
+        Ok(Self { entries, absent: false })
+    }
+
+    /// Adds functions of vmlinux that only fmod_ret can fail, all of them with errors; those that are listed already
+    /// stay as they are.
+    pub fn extend_by_fmod_ret(&mut self, names: impl IntoIterator<Item = String>) {
+        let listed: HashSet<String> = self.entries.iter().map(|entry| entry.name.clone()).collect();
+        let new = names.into_iter().filter(|name| !listed.contains(name));
+        self.entries.extend(new.map(|name| Injectable {
+            name,
+            module: None,
+            error_type: ErrorType::Errno,
+            fmod_ret_only: true,
+        }));
     }
 
     /// All of them.
@@ -81,7 +107,7 @@ fn parse_line(line: &str) -> Result<Injectable, RunningError> {
         last = words.next().ok_or_else(unknown)?;
     }
     let error_type = last.parse().map_err(|_| unknown())?;
-    Ok(Injectable { name, module, error_type })
+    Ok(Injectable { name, module, error_type, fmod_ret_only: false })
 }
 
 /// Whether something is mounted there: its device differs from its parent's.

@@ -4,6 +4,7 @@ mod btf;
 mod context;
 mod error;
 mod features;
+mod fmod_ret_only;
 mod identity;
 mod injectable;
 mod kernel_log;
@@ -14,6 +15,7 @@ pub use btf::KernelBtf;
 pub use context::{is_initial_pid_namespace, online_image, possible_cpus, require_root};
 pub use error::RunningError;
 pub use features::{Answer, Features};
+pub use fmod_ret_only::SYSCALL_PREFIX;
 pub use identity::Identity;
 pub use injectable::{Injectable, InjectableList};
 pub use kernel_log::{KernelLog, KernelWarning};
@@ -36,20 +38,27 @@ pub struct Running {
 }
 
 impl Running {
-    /// Reads it all. Needs root, debugfs and CONFIG_FUNCTION_ERROR_INJECTION.
+    /// Reads it all. Needs root; debugfs and CONFIG_FUNCTION_ERROR_INJECTION, or BTF and trampolines.
     pub fn read() -> Result<Self, RunningError> {
         let symbols = Symbols::read()?;
-        // Before the question of rights: on such a kernel no rights would help.
-        if !symbols.contains("within_error_injection_list") {
-            return Err(RunningError::NoErrorInjection);
-        }
         require_root()?;
         if symbols.are_hidden() {
             return Err(RunningError::HiddenAddresses);
         }
-        let injectable = InjectableList::read()?;
+        let mut injectable = if symbols.contains("within_error_injection_list") {
+            InjectableList::read()?
+        } else {
+            InjectableList::absent()
+        };
         let btf = KernelBtf::read()?;
         let features = Features::probe(&symbols, btf.is_some());
-        Ok(Self { traceable: Traceable::read()?, symbols, injectable, features, btf })
+        let traceable = Traceable::read()?;
+        if let Some(btf) = btf.as_ref().filter(|_| features.fmod_ret.is_yes()) {
+            fmod_ret_only::add(&mut injectable, btf, &traceable)?;
+        }
+        if injectable.iter().next().is_none() {
+            return Err(RunningError::NoErrorInjection);
+        }
+        Ok(Self { traceable, symbols, injectable, features, btf })
     }
 }

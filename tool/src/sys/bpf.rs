@@ -200,6 +200,48 @@ pub fn kernel_program(helper: i32) -> Result<OwnedFd, io::Error> {
         .map_err(|(error, _)| error)
 }
 
+/// A fmod_ret program that lets its function run, loaded for that function and attached to nothing: the cheapest way to
+/// ask whether the kernel lets its result be changed.
+pub fn modify_return_program(btf_id: u32) -> Result<OwnedFd, io::Error> {
+    empty_program(ProgramKind::ModifyReturn { btf_id })
+}
+
+/// A program that does nothing.
+pub fn empty_program(kind: ProgramKind) -> Result<OwnedFd, io::Error> {
+    let result = instruction(0xb7, 0, 0, 0);
+    let exit = instruction(0x95, 0, 0, 0);
+    load_program(kind, "inject_probe", c"GPL", &[result, exit]).map_err(|(error, _)| error)
+}
+
+/// A program that makes its function return `-errno` when the process with this number calls it, and does nothing
+/// otherwise. `process` is the number in the initial PID namespace.
+pub fn failing_program(kind: ProgramKind, process: u32, errno: i32) -> Result<OwnedFd, io::Error> {
+    /// `bpf_get_current_pid_tgid` and `bpf_override_return` of include/uapi/linux/bpf.h.
+    const CURRENT: i32 = 14;
+    const OVERRIDE: i32 = 58;
+    let mut keep_context = instruction(0xbf, 6, 0, 0);
+    keep_context.set_src_reg(1);
+    let mut skip = instruction(0x55, 0, 0, process as i32);
+    let mut give_context = instruction(0xbf, 1, 0, 0);
+    give_context.set_src_reg(6);
+    let exit = instruction(0x95, 0, 0, 0);
+    let mut program =
+        vec![keep_context, instruction(0x85, 0, 0, CURRENT), instruction(0x77, 0, 0, 32)];
+    match kind {
+        ProgramKind::KprobeMulti => {
+            skip.off = 3;
+            let value = instruction(0xb7, 2, 0, -errno);
+            program.extend([skip, give_context, value, instruction(0x85, 0, 0, OVERRIDE)]);
+        }
+        ProgramKind::ModifyReturn { .. } => {
+            skip.off = 2;
+            program.extend([skip, instruction(0xb7, 0, 0, -errno), exit]);
+        }
+    }
+    program.extend([instruction(0xb7, 0, 0, 0), exit]);
+    load_program(kind, "inject_trial", c"GPL", &program).map_err(|(error, _)| error)
+}
+
 fn instruction(code: u8, destination: u8, source: u8, immediate: i32) -> bpf_insn {
     // SAFETY: plain integers and bit fields.
     let mut instruction: bpf_insn = unsafe { std::mem::zeroed() };

@@ -8,8 +8,8 @@ mod process;
 mod quiesce;
 
 pub use bpf::{
-    Attach, LinkInfo, ProgramKind, create_link, kernel_program, link_info, load_program,
-    program_misses,
+    Attach, LinkInfo, ProgramKind, create_link, empty_program, failing_program, kernel_program,
+    link_info, load_program, modify_return_program, program_misses,
 };
 pub use fork::{Forked, fork};
 pub use keys_ioctl::{KeysRequest, keys_count, keys_list, keys_release_all, keys_version};

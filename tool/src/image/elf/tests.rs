@@ -114,27 +114,17 @@ fn a_global_symbol_goes_before_a_local_one_of_the_same_name() {
 
 #[test]
 fn other_files_are_told_what_they_are() {
-    let arm64 = kernel().machine(elf::EM_AARCH64).build();
-    let module = kernel().kind(elf::ET_REL).build();
     let pie = kernel().kind(elf::ET_DYN).build();
     let big = kernel().big_endian().build();
     let mut narrow = kernel().build();
     narrow[4] = 1;
-    let mut boot = vec![0; 0x300];
-    boot[0x202..0x206].copy_from_slice(b"HdrS");
     let mut arm64_boot = vec![0; 0x40];
     arm64_boot[0x38..0x3c].copy_from_slice(b"ARM\x64");
     let expected = [
-        (arm64, "an arm64 ELF file"),
-        (module, "a kernel module"),
         (pie, "position-independent"),
         (big, "big-endian"),
         (narrow, "32-bit"),
         (arm64_boot, "arm64 boot image"),
-        (boot, "compressed (vmlinuz): compressed kernel images are not supported yet"),
-        (b"\x1f\x8b\x08rest".to_vec(), "compressed (gzip)"),
-        (b"\xfd7zXZ\0rest".to_vec(), "compressed (xz)"),
-        (b"\x28\xb5\x2f\xfdrest".to_vec(), "compressed (zstd)"),
         (b"#!/bin/sh\n".to_vec(), "not a kernel image"),
         (Vec::new(), "not a kernel image"),
     ];
