@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(5 * 60);
 pub fn run(paths: &Paths) -> Result<()> {
     let guest = Guest::prepare(paths, DEFAULT)?;
     let script = "#!/bin/sh\nexec /demo/demo.sh\n";
-    let job = Job { name: "demo", script, kaslr: true, limit: LIMIT };
+    let job = Job { name: "demo", script, kaslr: true, append: &[], limit: LIMIT };
     let outcome = guest.run(&job, |line| println!("{line}"))?;
     if let Some(text) = outcome.complaints {
         bail!(text);

@@ -51,13 +51,17 @@ enum Job {
     Vm(KernelArg),
     /// Run the tests that need a kernel, in the VM
     VmTest {
-        #[command(flatten)]
-        kernel: KernelArg,
+        /// One of vm/kernels.toml, or "all"
+        #[arg(long, value_name = "NAME", default_value = DEFAULT)]
+        kernel: String,
         /// Only tests with one of these in their name
         filters: Vec<String>,
         /// Boot without address randomisation
         #[arg(long)]
         nokaslr: bool,
+        /// Words for the kernel's command line
+        #[arg(long, value_name = "WORDS")]
+        append: Option<String>,
     },
     /// Build the static `inject` for this machine and install it; no kernel is built
     Install {
@@ -106,9 +110,15 @@ fn run(job: Job) -> Result<ExitCode> {
         Job::Demo => demo::run(paths)?,
         Job::Test => return Ok(report(test::run(paths)?)),
         Job::Vm(KernelArg { kernel }) => Guest::prepare(paths, &kernel)?.shell()?,
-        Job::VmTest { kernel, filters, nokaslr } => {
-            let selection = vm_test::Selection { filters: &filters, kaslr: !nokaslr };
-            return Ok(report(vm_test::run(paths, &kernel.kernel, &selection)?));
+        Job::VmTest { kernel, filters, nokaslr, append } => {
+            let append: Vec<String> = append
+                .iter()
+                .flat_map(|words| words.split_whitespace())
+                .map(str::to_owned)
+                .collect();
+            let selection =
+                vm_test::Selection { filters: &filters, kaslr: !nokaslr, append: &append };
+            return Ok(report(vm_test::run(paths, &kernel, &selection)?));
         }
         Job::Install { prefix } => install::run(paths, &prefix)?,
         Job::Kernel(KernelArg { kernel }) => {

@@ -15,15 +15,20 @@ use crate::run::run as run_logged;
 use crate::vm::Guest;
 use crate::vm_test::{Selection, run_in};
 
+/// A boot with it is for tests of its own, see tests/src/guest/state.rs.
+const BOOT_OPTION: &str = "failslab=1,1,0,0";
+
 pub fn run(paths: &Paths) -> Result<Counts> {
     let started = Instant::now();
     // First what may ask: nobody wants to be asked after minutes of tests.
     let guest = Guest::prepare(paths, DEFAULT)?;
     let mut sum = unit_tests(paths)?;
-    let everything = Selection { filters: &[], kaslr: true };
-    let addresses = Selection { filters: &["kaslr".to_owned()], kaslr: false };
-    for selection in [everything, addresses] {
-        sum += run_in(&guest, &selection)?;
+    let everything = Selection { filters: &[], kaslr: true, append: &[] };
+    let addresses = Selection { filters: &["kaslr".to_owned()], kaslr: false, append: &[] };
+    let option = BOOT_OPTION.to_owned();
+    let boot_option = Selection { append: &[option], ..everything };
+    for selection in [&everything, &addresses, &boot_option] {
+        sum += run_in(&guest, selection)?;
     }
     println!("all tests: {}", duration(started.elapsed()));
     Ok(sum)

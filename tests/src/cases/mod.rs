@@ -11,30 +11,44 @@ mod rules;
 mod run;
 mod scope;
 mod status;
+mod stock;
 
 /// What a test does.
 pub type Case = fn() -> anyhow::Result<()>;
 
-/// All tests, by path. The first one loads every program: nothing else makes sense if that fails.
-pub fn all() -> Vec<(String, Case)> {
-    let areas: [(&str, &[(&str, Case)]); 10] = [
+type Area = (&'static str, &'static [(&'static str, Case)]);
+
+/// All tests for this boot, by path. The first one loads every program: nothing else makes sense if that fails.
+pub fn all(with_boot_option: bool) -> Vec<(String, Case)> {
+    let usual: &[Area] = &[
         ("run", run::CASES),
         ("list", list::CASES),
         ("check", check::CASES),
         ("scope", scope::CASES),
         ("status", status::CASES),
         ("errors", errors::CASES),
-        ("holders", holders::CASES),
+        ("holders::helper", holders::helper::CASES),
+        ("holders::legacy", holders::legacy::CASES),
+        ("holders::fail_nth", holders::fail_nth::CASES),
+        ("holders::table", holders::table::CASES),
+        ("holders::target", holders::target::CASES),
+        ("holders::churn", holders::churn::CASES),
+        ("holders::fuzz", holders::fuzz::CASES),
+        ("stock", stock::CASES),
         ("kaslr", kaslr::CASES),
         ("kill", kill::CASES),
         ("demo", demo::CASES),
     ];
+    // Under the boot option a key is up from the start, so it is another set of tests.
+    let special: &[Area] = &[("holders::boot_option", holders::boot_option::CASES)];
+    let (areas, rules) =
+        if with_boot_option { (special, Vec::new()) } else { (usual, rules::cases()) };
     areas
-        .into_iter()
+        .iter()
         .flat_map(|(area, cases)| {
             cases.iter().map(move |(name, case)| (format!("{area}::{name}"), *case))
         })
-        .chain(rules::cases())
+        .chain(rules)
         .collect()
 }
 

@@ -4,9 +4,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     hint::black_box,
+    os::unix::fs::FileExt as _,
     process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
+
+use super::{agent, churn, fuzz, legacy::put};
 
 /// The path under which the guest has this program.
 pub const PROGRAM: &str = "/bin/inject-tests";
@@ -16,10 +19,25 @@ pub fn run(words: &[String]) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["opens", count] => opens(count.parse().unwrap_or(0)),
+        ["opens-failing", count] => {
+            // For attributes with a task filter. Not before the exec, which would not survive it.
+            if let Err(error) = put("/proc/self/make-it-fail", "1") {
+                return report(Err(error.into()));
+            }
+            opens(number(count));
+        }
         ["opens-for", seconds] => opens_for(Duration::from_secs(seconds.parse().unwrap_or(0))),
         ["calls", count] => calls(count.parse().unwrap_or(0)),
         ["mounts", count] => mounts(count.parse().unwrap_or(0)),
         ["tree"] => tree(),
+        ["fail-nth"] => return report(fail_nth()),
+        ["agent"] => agent::obey(),
+        ["churn", seed, operations, record] => {
+            return report(churn::run(number(seed), number(operations), record));
+        }
+        ["fuzz", seed, calls, who] => {
+            return report(fuzz::run(number(seed), number(calls), who == "nobody"));
+        }
         ["burn", milliseconds] => burn(Duration::from_millis(milliseconds.parse().unwrap_or(0))),
         _ => {
             eprintln!("no such workload: {words:?}");
@@ -27,6 +45,20 @@ pub fn run(words: &[String]) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+fn number(word: &str) -> u64 {
+    word.parse().unwrap_or(0)
+}
+
+fn report(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Opens a file that is there; every open allocates from the slab.
@@ -45,6 +77,26 @@ fn opens(count: u64) {
         }
     }
     println!("{count} opens, {failed} failed, errors {errors:?}");
+}
+
+/// Makes the first allocation of an open fail, then the second, and so on until an open needs no more of them.
+fn fail_nth() -> anyhow::Result<()> {
+    let nth = File::options().read(true).write(true).open("/proc/thread-self/fail-nth")?;
+    let (mut reached, mut failed) = (0, 0);
+    for number in 1..1000 {
+        nth.write_all_at(number.to_string().as_bytes(), 0)?;
+        let error = open_once();
+        let mut left = [0; 8];
+        let length = nth.read_at(&mut left, 0)?;
+        nth.write_all_at(b"0", 0)?;
+        if &left[..length] != b"0\n" {
+            break;
+        }
+        reached += 1;
+        failed += u32::from(error == Some(libc::ENOMEM));
+    }
+    println!("{reached} reached, {failed} failed");
+    Ok(())
 }
 
 /// The same for a time.

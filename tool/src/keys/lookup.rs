@@ -64,7 +64,8 @@ impl KeyKnowledge {
         if !self.keyed {
             return Ok(FunctionKey::None);
         }
-        let from_image = self.witness.as_ref().map(|witness| witness.key(address));
+        let witness = self.witness.as_ref().filter(|witness| witness.knows(address));
+        let from_image = witness.map(|witness| witness.key(address));
         let image = self.witness.as_ref().map_or("", Witness::path);
         let image_key = from_image.flatten();
         let Some(device) = &self.device else {

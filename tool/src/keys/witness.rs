@@ -13,8 +13,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Witness {
     path: String,
-    /// By the function's address.
-    keys: HashMap<u64, ImageKey>,
+    /// Of every injectable function in the image, by the function's address.
+    keys: HashMap<u64, Option<ImageKey>>,
 }
 
 /// A key, at run time.
@@ -52,11 +52,12 @@ impl Witness {
         let keys = image
             .whitelist()?
             .into_iter()
-            .filter_map(|entry| {
-                let key = entry.key?;
-                let address = key.address.wrapping_add(slide);
-                let key = ImageKey { address, name: key.name };
-                Some((entry.address.wrapping_add(slide), key))
+            .map(|entry| {
+                let key = entry.key.map(|key| ImageKey {
+                    address: key.address.wrapping_add(slide),
+                    name: key.name,
+                });
+                (entry.address.wrapping_add(slide), key)
             })
             .collect();
         Ok(Self { path: image.name().to_owned(), keys })
@@ -69,7 +70,12 @@ impl Witness {
 
     /// The key of the function at that address; None: its calls are not guarded.
     pub fn key(&self, function: u64) -> Option<&ImageKey> {
-        self.keys.get(&function)
+        self.keys.get(&function)?.as_ref()
+    }
+
+    /// Whether the image lists the function at that address. It does not know those of modules.
+    pub fn knows(&self, function: u64) -> bool {
+        self.keys.contains_key(&function)
     }
 }
 

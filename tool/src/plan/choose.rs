@@ -74,9 +74,13 @@ fn can_kprobe_multi(facts: &Facts<'_>, target: &Target) -> Result<(), String> {
 
 /// Both mechanisms start at the place that ftrace keeps at a function's entry.
 fn can_trace(facts: &Facts<'_>, target: &Target) -> Result<(), String> {
-    let traceable = |name| facts.traceable.contains(name);
-    // ftrace prints one name an address, which need not be the one that the user wrote.
-    if traceable(&target.name) == Some(false) && traceable(&target.listed) == Some(false) {
+    let refused = |name: &str| facts.traceable.contains(name) == Some(false);
+    // ftrace prints one name an address, which need not be the one that the user wrote, or the list has.
+    let aliases = || facts.symbols.iter().filter(|symbol| symbol.address == target.address);
+    if refused(&target.name)
+        && refused(&target.listed)
+        && aliases().all(|symbol| refused(symbol.name))
+    {
         return Err("ftrace cannot hook this function".to_owned());
     }
     Ok(())

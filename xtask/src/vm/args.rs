@@ -17,6 +17,8 @@ pub struct Machine<'a> {
     pub qemu_log: &'a Path,
     pub terminal: Terminal,
     pub kaslr: bool,
+    /// More words for the kernel's command line.
+    pub append: Vec<&'a str>,
 }
 
 /// What QEMU's own standard streams are to the guest.
@@ -86,10 +88,13 @@ fn command_line(machine: &Machine<'_>) -> String {
         // A busy host stops the guest for seconds. These catch what hangs for good.
         "rcupdate.rcu_cpu_stall_timeout=180",
         "tsc=reliable",
+        // An emulated timer on a busy host is late, and the kernel would take it for a broken one.
+        "no_timer_check",
     ];
     if !machine.kaslr {
         words.push("nokaslr");
     }
+    words.extend(&machine.append);
     words.join(" ")
 }
 
@@ -112,6 +117,7 @@ mod tests {
             qemu_log: Path::new("/t/qemu.log"),
             terminal: Terminal::Output,
             kaslr: true,
+            append: Vec::new(),
         }
     }
 
@@ -130,6 +136,12 @@ mod tests {
     fn kaslr_is_on_unless_told_otherwise() {
         assert!(!joined(&machine()).contains("nokaslr"));
         assert!(joined(&Machine { kaslr: false, ..machine() }).contains(" nokaslr"));
+    }
+
+    #[test]
+    fn more_words_come_last() {
+        let args = args(&Machine { append: vec!["a=1", "b"], ..machine() });
+        assert!(args.iter().any(|word| word.ends_with(" a=1 b")), "{args:?}");
     }
 
     #[test]

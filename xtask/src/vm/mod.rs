@@ -50,6 +50,8 @@ pub struct Job<'a> {
     /// A shell script.
     pub script: &'a str,
     pub kaslr: bool,
+    /// Words for the kernel's command line.
+    pub append: &'a [String],
     pub limit: Duration,
 }
 
@@ -83,7 +85,8 @@ impl<'a> Guest<'a> {
     fn kvm_works(&self) -> Result<bool> {
         eprintln!("Trying whether KVM works here; this takes up to {}.", duration(TRIAL_LIMIT));
         let dir = RunDir::take(self.paths, "kvm-trial")?;
-        let machine = Machine { accel: Accel::Kvm, ..self.machine(&dir, Terminal::Output, true) };
+        let machine =
+            Machine { accel: Accel::Kvm, ..self.machine(&dir, Terminal::Output, true, &[]) };
         self.write_initramfs(&dir, Task::Job("#!/bin/sh\nexit 0\n"))?;
         let exit = qemu::run(&machine, Some(TRIAL_LIMIT), |_| {})?;
         Ok(exit == Exit::Ended && dir.status() == Some(0))
@@ -93,7 +96,7 @@ impl<'a> Guest<'a> {
     pub fn run(&self, job: &Job<'_>, on_line: impl FnMut(&str)) -> Result<Outcome> {
         let dir = RunDir::take(self.paths, job.name)?;
         self.write_initramfs(&dir, Task::Job(job.script))?;
-        let machine = self.machine(&dir, Terminal::Output, job.kaslr);
+        let machine = self.machine(&dir, Terminal::Output, job.kaslr, job.append);
         let started = Instant::now();
         let exit = qemu::run(&machine, Some(job.limit), on_line)?;
         let took = started.elapsed();
@@ -121,7 +124,7 @@ impl<'a> Guest<'a> {
     pub fn shell(&self) -> Result<()> {
         let dir = RunDir::take(self.paths, "shell")?;
         self.write_initramfs(&dir, Task::Shell(&terminal_size()))?;
-        let machine = self.machine(&dir, Terminal::Shell, true);
+        let machine = self.machine(&dir, Terminal::Shell, true, &[]);
         qemu::run(&machine, None, |_| {})?;
         let log = dir.console()?;
         let complaints = console::report(&log);
@@ -144,7 +147,14 @@ impl<'a> Guest<'a> {
         initramfs::write(self.paths, &contents, &dir.initramfs)
     }
 
-    fn machine<'d>(&'d self, dir: &'d RunDir, terminal: Terminal, kaslr: bool) -> Machine<'d> {
+    fn machine<'d>(
+        &'d self,
+        dir: &'d RunDir,
+        terminal: Terminal,
+        kaslr: bool,
+        append: &'d [String],
+    ) -> Machine<'d> {
+        let words = self.kernel.spec.command_line.iter().chain(append);
         Machine {
             kernel: &self.image,
             initramfs: &dir.initramfs,
@@ -154,6 +164,7 @@ impl<'a> Guest<'a> {
             qemu_log: &dir.qemu_log,
             terminal,
             kaslr,
+            append: words.map(String::as_str).collect(),
         }
     }
 }

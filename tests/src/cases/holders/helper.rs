@@ -5,11 +5,13 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use inject::keys::{KeyDevice, KeyedFunction, KeysError};
 
-use super::cases;
-use crate::guest::{
-    command::{inject, shell},
-    probe::Probe,
-    state::{address, key_count, keyed, within},
+use crate::{
+    cases::cases,
+    guest::{
+        command::{inject, shell},
+        probe::Probe,
+        state::{UNKEYED, address, key_count, keyed, within},
+    },
 };
 
 cases![
@@ -60,10 +62,10 @@ fn closing_a_file_drops_its_references() -> anyhow::Result<()> {
 }
 
 fn a_list_is_held_whole_or_not_at_all() -> anyhow::Result<()> {
-    let unkeyed = keyed("should_fail_bio")?;
+    let unkeyed = keyed(UNKEYED)?;
     let list = vec![keyed("should_failslab")?, unkeyed, keyed("should_fail_alloc_page")?];
     let error = device()?.hold(list).err().context("it was held")?.to_string();
-    ensure!(error.contains("should_fail_bio"), "the culprit is not named: {error}");
+    ensure!(error.contains(UNKEYED), "the culprit is not named: {error}");
     ensure!(key_count("should_failslab")? == 0);
     ensure!(key_count("should_fail_alloc_page")? == 0);
     Ok(())
@@ -86,7 +88,7 @@ fn the_kernel_refuses_what_it_does_not_know() -> anyhow::Result<()> {
     ensure!(refusal(at(u64::MAX, None))? == enoent);
     ensure!(refusal(at(slab.address + 1, None))? == enoent, "the middle of a function");
     ensure!(refusal(at(address("vfs_mkdir")?, None))? == enoent, "a function that is not listed");
-    ensure!(refusal(keyed("should_fail_bio")?)? == enxio, "a function without a key");
+    ensure!(refusal(keyed(UNKEYED)?)? == enxio, "a function without a key");
     ensure!(refusal(at(slab.address, Some(slab.address)))? == estale, "a key that is another's");
     ensure!(key_count("should_failslab")? == 0);
     Ok(())
