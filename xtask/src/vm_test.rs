@@ -11,7 +11,7 @@ use crate::progress::duration;
 use crate::vm::{Guest, Job};
 
 /// Far above what a run takes, far below the time that CI has.
-const LIMIT: Duration = Duration::from_secs(15 * 60);
+const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Which tests, and how the kernel is booted.
 pub struct Selection<'a> {

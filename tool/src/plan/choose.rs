@@ -69,6 +69,11 @@ fn can_kprobe_multi(facts: &Facts<'_>, target: &Target) -> Result<(), String> {
     if let Answer::No(reason) = &facts.features.kprobe_multi {
         return Err(reason.clone());
     }
+    can_trace(facts, target)
+}
+
+/// Both mechanisms start at the place that ftrace keeps at a function's entry.
+fn can_trace(facts: &Facts<'_>, target: &Target) -> Result<(), String> {
     let traceable = |name| facts.traceable.contains(name);
     // ftrace prints one name an address, which need not be the one that the user wrote.
     if traceable(&target.name) == Some(false) && traceable(&target.listed) == Some(false) {
@@ -81,6 +86,7 @@ fn can_fmod_ret(facts: &Facts<'_>, target: &Target, returns_zero: bool) -> Resul
     if let Answer::No(reason) = &facts.features.fmod_ret {
         return Err(reason.clone());
     }
+    can_trace(facts, target)?;
     if returns_zero {
         return Err("it cannot return 0, which means 'run the function'".to_owned());
     }

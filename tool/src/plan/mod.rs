@@ -120,6 +120,8 @@ pub struct Planned {
     pub error_type: ErrorType,
     /// In the order of the command line.
     pub rules: Vec<PlannedRule>,
+    /// Whether the user named it, and did not only mean it with a glob.
+    pub named: bool,
     /// How the program gets there.
     pub mechanism: Mechanism,
     /// Why that one.
@@ -163,11 +165,10 @@ pub fn plan(facts: &Facts<'_>, request: &Request) -> Result<Plan, Vec<PlanError>
     for word in &request.words {
         match resolve(facts, &word.pattern, &request.exclude) {
             Err(error) => errors.push(error),
-            Ok(Resolved::Name(target)) => {
-                if let Err(error) = plan.add(facts, request, word, target) {
-                    errors.push(error);
-                }
-            }
+            Ok(Resolved::Name(target)) => match plan.add(facts, request, word, target) {
+                Ok(function) => function.named = true,
+                Err(error) => errors.push(error),
+            },
             Ok(Resolved::Glob(targets)) => {
                 let before = plan.rules();
                 for target in targets {
@@ -192,7 +193,7 @@ impl Plan {
         request: &Request,
         word: &Word,
         target: Target,
-    ) -> Result<(), PlanError> {
+    ) -> Result<&mut Planned, PlanError> {
         let asked = word.options.value.clone().unwrap_or(Asked::Default);
         let value = Value::choose(&asked, &target.name, target.error_type, request.any_value)?;
         let rule = PlannedRule {
@@ -218,6 +219,7 @@ impl Plan {
                 address: target.address,
                 error_type: target.error_type,
                 rules: Vec::new(),
+                named: false,
                 mechanism: choice.mechanism,
                 because: String::new(),
                 btf_id: None,
@@ -231,6 +233,6 @@ impl Plan {
         function.mechanism = choice.mechanism;
         function.because = choice.because;
         function.btf_id = choice.btf_id;
-        Ok(())
+        Ok(function)
     }
 }

@@ -28,13 +28,20 @@ const DEPTH: usize = 8;
 /// Several lines a function, each without a prefix.
 pub fn summary(ended: &Ended, asked: &Asked, places: &Places) -> String {
     let mut text = String::new();
-    for function in &ended.functions {
+    let silent = |function: &&FunctionReport| {
+        !function.planned.named && function.rules.iter().all(|rule| rule.counts.seen == 0)
+    };
+    let unheard = ended.functions.iter().filter(silent).count();
+    for function in ended.functions.iter().filter(|function| !silent(function)) {
         for rule in &function.rules {
             let _ = writeln!(text, "{}: {}", function.planned.name, calls(rule, asked));
             rate_lines(&mut text, rule, asked);
             stack_lines(&mut text, rule, places);
         }
         function_lines(&mut text, function, ended.missed);
+    }
+    if unheard > 0 {
+        let _ = writeln!(text, "{unheard} functions that a glob matched were never called");
     }
     for (count, what) in [
         (ended.tasks_lost, "forks could not be followed: those processes were not in scope"),
@@ -153,6 +160,7 @@ pub(super) mod tests {
                     address: 1,
                     error_type: ErrorType::Errno,
                     rules: vec![rule.clone()],
+                    named: true,
                     mechanism: Mechanism::KprobeMulti,
                     because: "one link for all functions".to_owned(),
                     btf_id: None,
@@ -213,6 +221,12 @@ pub(super) mod tests {
         assert!(reason(counts(10, 5, 0, 0)).contains("never eligible"));
         let allowed = Asked { allow_unused: true, ..asked };
         assert!(verdict(&ended(counts(0, 0, 0, 0)), &allowed).is_empty());
+        let mut by_glob = ended(counts(0, 0, 0, 0));
+        by_glob.functions[0].planned.named = false;
+        by_glob.functions.push(by_glob.functions[0].clone());
+        assert!(verdict(&by_glob, &asked)[0].contains("none of the 2 functions"));
+        by_glob.functions[0].rules[0].counts = counts(5, 5, 5, 1);
+        assert!(verdict(&by_glob, &asked).is_empty());
         let expecting = Asked { expect: Some(3), ..asked };
         assert!(verdict(&ended(counts(9, 9, 9, 3)), &expecting).is_empty());
         assert!(verdict(&ended(counts(9, 9, 9, 2)), &expecting)[0].contains("at least 3"));

@@ -7,7 +7,7 @@ use crate::session::{Ended, FunctionReport};
 pub fn verdict(ended: &Ended, asked: &Asked) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     if !asked.allow_unused {
-        reasons.extend(ended.functions.iter().filter_map(|function| idle(function, asked)));
+        reasons.extend(idle_functions(ended, asked));
     }
     let injected: u64 = ended
         .functions
@@ -20,6 +20,25 @@ pub fn verdict(ended: &Ended, asked: &Asked) -> Vec<String> {
             "{injected} calls were made to fail, and at least {expected} were expected; raise --rate, \
              or let the workload do more"
         ));
+    }
+    reasons
+}
+
+/// A glob means whatever is there: that some of it was never called is no surprise, that nothing was is one.
+fn idle_functions(ended: &Ended, asked: &Asked) -> Vec<String> {
+    let (named, meant): (Vec<_>, Vec<_>) =
+        ended.functions.iter().partition(|function| function.planned.named);
+    let mut reasons: Vec<String> =
+        named.into_iter().filter_map(|function| idle(function, asked)).collect();
+    match &meant[..] {
+        [] => {}
+        [only] => reasons.extend(idle(only, asked)),
+        _ if meant.iter().any(|function| idle(function, asked).is_none()) => {}
+        _ => reasons.push(format!(
+            "none of the {} functions that globs matched was called in scope; choose functions that \
+             this workload reaches, or accept it with --allow-unused",
+            meant.len()
+        )),
     }
     reasons
 }

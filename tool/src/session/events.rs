@@ -69,10 +69,23 @@ pub(super) fn stack(object: &mut Object, id: i32) -> Vec<u64> {
         .unwrap_or_default()
 }
 
+/// How far into a function its hook can return: past the call that ftrace patches in, and an endbr before it.
+const ENTRY: u64 = 32;
+
+/// The stack from the function on: an fmod_ret program sees itself and its trampoline before it.
+pub(super) fn from_function(mut addresses: Vec<u64>, function: u64) -> Vec<u64> {
+    let is_function =
+        |address: &u64| address.checked_sub(function).is_some_and(|offset| offset < ENTRY);
+    if let Some(first) = addresses.iter().position(is_function) {
+        addresses.drain(..first);
+    }
+    addresses
+}
+
 /// Every stack that was hit, by rule, the most frequent first. To be asked when the session acts no more: these are
-/// element calls, which make kprobe programs miss.
-pub(super) fn hits(object: &mut Object, rules: usize) -> Vec<Vec<StackHits>> {
-    let mut by_rule = vec![Vec::new(); rules];
+/// element calls, which make kprobe programs miss. `functions`: the address of each rule's function.
+pub(super) fn hits(object: &mut Object, functions: &[u64]) -> Vec<Vec<StackHits>> {
+    let mut by_rule = vec![Vec::new(); functions.len()];
     let keyed: Vec<(HitKey, Hit)> = object
         .ebpf()
         .map("HITS")
@@ -80,8 +93,9 @@ pub(super) fn hits(object: &mut Object, rules: usize) -> Vec<Vec<StackHits>> {
         .map(|hits| hits.iter().filter_map(Result::ok).map(typed).collect())
         .unwrap_or_default();
     for (key, hit) in keyed {
-        let addresses = stack(object, key.stack);
-        if let Some(stacks) = by_rule.get_mut(key.rule as usize) {
+        let rule = key.rule as usize;
+        if let (Some(stacks), Some(function)) = (by_rule.get_mut(rule), functions.get(rule)) {
+            let addresses = from_function(stack(object, key.stack), *function);
             stacks.push(StackHits { addresses, count: hit.count, first: hit.first });
         }
     }
@@ -98,6 +112,13 @@ fn typed(([rule, stack], [count, first]): ([u32; 2], [u64; 2])) -> (HitKey, Hit)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stack_begins_at_the_function() {
+        let addresses = vec![0xc000, 0xd000, 0x1005, 0x2000];
+        assert_eq!(from_function(addresses.clone(), 0x1000), [0x1005, 0x2000]);
+        assert_eq!(from_function(addresses.clone(), 0x9000), addresses);
+    }
 
     #[test]
     fn an_event_is_read_from_where_its_fields_lie() {

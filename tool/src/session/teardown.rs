@@ -100,7 +100,8 @@ impl Session {
         };
         let mut after = after.map(Vec::into_iter);
         let counts = self.counts();
-        let stacks = events::hits(&mut self.object, counts.len());
+        let addresses = self.rule_addresses();
+        let stacks = events::hits(&mut self.object, &addresses);
         let mut per_rule = counts.into_iter().zip(stacks);
         let functions = self
             .functions
@@ -137,9 +138,18 @@ impl Session {
         (0..self.progress.len()).map(|rule| self.count(rule)).collect()
     }
 
-    /// The kernel stack of an event, the innermost address first. An element call: kprobe programs may miss calls.
-    pub fn stack(&mut self, id: i32) -> Vec<u64> {
-        events::stack(&mut self.object, id)
+    /// The kernel stack of an event, the function's own address first. An element call: kprobe programs may miss calls.
+    pub fn stack(&mut self, event: &Event) -> Vec<u64> {
+        let function = self.rule_addresses().get(event.rule as usize).copied().unwrap_or(0);
+        events::from_function(events::stack(&mut self.object, event.stack), function)
+    }
+
+    /// The address of each rule's function.
+    fn rule_addresses(&self) -> Vec<u64> {
+        self.functions
+            .iter()
+            .flat_map(|function| function.planned.rules.iter().map(|_| function.planned.address))
+            .collect()
     }
 
     fn count(&self, rule: usize) -> Counts {

@@ -63,7 +63,9 @@ fn ranges_and_steps_are_those_of_the_command_line() -> anyhow::Result<()> {
 
 fn times_is_exact_over_four_processes_on_two_cpus() -> anyhow::Result<()> {
     for method in ["kprobe-multi", "fmod-ret"] {
-        let four = "for i in 1 2 3 4; do inject-tests workload calls 5000 & done; wait";
+        // A file each: lines of that length would run into each other in a pipe.
+        let four = "for i in 1 2 3 4; do inject-tests workload calls 5000 > /tmp/calls.$i & done; \
+                    wait; cat /tmp/calls.*; rm /tmp/calls.*";
         let ran = inject(&format!(
             "sys:getpgid --errno EAGAIN --rate 50% --times 1000 --method {method} -- sh -c '{four}'"
         ))?

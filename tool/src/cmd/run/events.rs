@@ -50,7 +50,7 @@ impl Recorder {
     /// Takes what there is.
     pub(super) fn fetch(&mut self, session: &mut Session) {
         for event in session.events() {
-            let stack = if self.trace { session.stack(event.stack) } else { Vec::new() };
+            let stack = if self.trace { session.stack(&event) } else { Vec::new() };
             self.record(event, stack);
         }
         if let Some(log) = &mut self.ebpf_log {
