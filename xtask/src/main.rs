@@ -1,5 +1,6 @@
 //! The jobs of the project, one module each. `cargo xtask --help` lists them.
 
+mod bench_image;
 mod cargo;
 mod counts;
 mod demo;
@@ -75,6 +76,11 @@ enum Job {
     Kmod(KernelArg),
     /// Build the eBPF object; prints where it is
     Ebpf,
+    /// Time `inject list --image` beside nm, readelf and bpftool on the same file
+    BenchImage {
+        /// A vmlinux; big ones say most
+        image: PathBuf,
+    },
     /// Feed hostile images to what reads them; needs a nightly compiler and cargo-fuzz
     Fuzz {
         /// For how long, for each of the targets
@@ -133,6 +139,7 @@ fn run(job: Job) -> Result<ExitCode> {
             let tools = deps::ensure(paths, &[Part::Ebpf], None)?;
             println!("{}", ebpf::build(paths, &tools.bpf_linker)?.display());
         }
+        Job::BenchImage { image } => bench_image::run(paths, &image)?,
         Job::Fuzz { seconds } => fuzz::run(paths, seconds)?,
         Job::Lint => lint::run(paths)?,
         Job::Ci => lint::ci(paths)?,

@@ -53,7 +53,9 @@ pub(super) fn link(
     }
     *strings = append(&mut bytes, &data[strings.clone()]);
     *symbols = append(&mut bytes, bytes_of_slice(&table));
-    for header in headers.iter().filter(|header| header.sh_type.get(LE) == elf::SHT_RELA) {
+    // The null section's header says nothing, and nobody has checked it.
+    let checked = headers.iter().skip(1);
+    for header in checked.filter(|header| header.sh_type.get(LE) == elf::SHT_RELA) {
         // `sections` lacks the null section, hence the difference of one.
         let target = (header.sh_info.get(LE) as usize).checked_sub(1).and_then(|i| sections.get(i));
         let Some(target) = target.filter(|section| section.loaded && !section.zeroed) else {

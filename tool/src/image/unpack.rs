@@ -52,6 +52,9 @@ impl Format {
 
 /// What is in `data` if it is a boot image or compressed; None if it is neither.
 pub(super) fn unpack(name: &str, data: &[u8]) -> Result<Option<Vec<u8>>, ImageError> {
+    if data.starts_with(&object::elf::ELFMAG) {
+        return Ok(None);
+    }
     if let Some(payload) = payload::find(name, data)? {
         if payload.starts_with(&object::elf::ELFMAG) {
             return Ok(Some(payload.to_vec()));

@@ -54,7 +54,7 @@ impl Running {
         let features = Features::probe(&symbols, btf.is_some());
         let traceable = Traceable::read()?;
         if let Some(btf) = btf.as_ref().filter(|_| features.fmod_ret.is_yes()) {
-            fmod_ret_only::add(&mut injectable, btf, &traceable)?;
+            fmod_ret_only::add(&mut injectable, btf, &symbols, &traceable)?;
         }
         if injectable.iter().next().is_none() {
             return Err(RunningError::NoErrorInjection);

@@ -33,14 +33,6 @@ impl Traceable {
         Self { names: Some(text.lines().filter_map(first).collect()) }
     }
 
-    /// All that start like that, sorted; none where tracefs is not mounted.
-    pub fn starting_with<'t>(&'t self, prefix: &'t str) -> impl Iterator<Item = String> + 't {
-        let names = self.names.iter().flatten().filter(move |name| name.starts_with(prefix));
-        let mut names: Vec<String> = names.cloned().collect();
-        names.sort();
-        names.into_iter()
-    }
-
     /// Whether the function can be hooked; None where that cannot be told.
     pub fn contains(&self, name: &str) -> Option<bool> {
         self.names.as_ref().map(|names| names.contains(name))

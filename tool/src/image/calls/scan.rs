@@ -80,8 +80,8 @@ impl<'w> Filter<'w> {
         self.bits[bit / 64] >> (bit % 64) & 1 == 1 && self.wanted.contains_key(&address)
     }
 
-    /// Where the last four bytes of an instruction could be an address of interest, relative or absolute: the address
-    /// after them, and the one they mean.
+    /// Where four bytes of an instruction could be an address of interest, relative or absolute: the address after them,
+    /// and the one they mean.
     fn candidates(&self, section: &Section, bytes: &[u8]) -> Vec<(u64, u64)> {
         let mut candidates = Vec::new();
         for (i, window) in bytes.windows(4).enumerate() {
@@ -144,8 +144,10 @@ fn confirm(
             } else {
                 None
             };
-            // What is in the middle of an instruction is no candidate.
-            if let Some(kind) = kind.filter(|_| next == end) {
+            // An instruction can have an address in it twice, and counts once.
+            let known =
+                found.last().is_some_and(|last| (last.address, last.target) == (at, target));
+            if let Some(kind) = kind.filter(|_| !known) {
                 found.push(Found { address: at, target, kind });
             }
             break;

@@ -172,6 +172,12 @@ fn jumps_and_pointers_are_told_from_calls() {
 }
 
 #[test]
+fn an_address_of_eight_bytes_is_a_pointer_too() {
+    let code: [&[u8]; 3] = [&[0x48, 0xb8], &TARGET.to_le_bytes(), RET];
+    assert_eq!(Case::new(&code, &[]).calls().pointers, 1);
+}
+
+#[test]
 fn bytes_that_only_look_like_a_call_are_none() {
     // mov $imm64, %rax with the bytes of a call inside.
     let inside = call(CALLER + 3, TARGET);

@@ -121,6 +121,18 @@ fn relocations_that_cannot_be_are_errors_with_section_and_offset() {
     assert!(error(&huge).contains(".big, offset 0x0: 0x10000000000 bytes are more than modules"));
 }
 
+/// Found by fuzzing.
+#[test]
+fn the_null_section_relocates_nothing() {
+    let mut bytes = module().build();
+    let table = u64::from_le_bytes(*bytes[0x28..].first_chunk().unwrap()) as usize;
+    // Its type, a place far outside the file, and the section that it is for.
+    bytes[table + 4..table + 8].copy_from_slice(&4_u32.to_le_bytes());
+    bytes[table + 24..table + 40].fill(0x7f);
+    bytes[table + 44..table + 48].copy_from_slice(&1_u32.to_le_bytes());
+    assert_eq!(Image::parse("m.ko", &bytes).unwrap().whitelist().unwrap().len(), 2);
+}
+
 #[test]
 fn any_changed_byte_is_an_error_or_an_answer_but_no_panic() {
     let whole = module().build();
