@@ -55,7 +55,8 @@ enum Job {
         /// One of vm/kernels.toml, or "all"
         #[arg(long, value_name = "NAME", default_value = DEFAULT)]
         kernel: String,
-        /// Only tests with one of these in their name
+        /// Only tests with this in their path
+        #[arg(value_name = "FILTER", num_args = 0..=1)]
         filters: Vec<String>,
         /// Boot without address randomisation
         #[arg(long)]
