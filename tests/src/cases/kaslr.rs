@@ -58,7 +58,7 @@ fn the_kernel_and_its_image_name_the_same_key() -> anyhow::Result<()> {
 }
 
 fn faults_arrive() -> anyhow::Result<()> {
-    let ran = inject("should_failslab --rate 10% -- inject-tests workload opens 500")?
+    let ran = inject("should_failslab --rate 10% --when 300+ -- inject-tests workload opens 1500")?
         .expect_status(0)?;
     ensure!(ran.number_before("injected")? > 0, "{ran:#?}");
     ran.expect_stderr("should_failslab_active: off -> on -> off")?;

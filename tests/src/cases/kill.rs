@@ -23,7 +23,8 @@ fn kill(arguments: &str) -> anyhow::Result<()> {
     expect_clean_soon()
 }
 
-const COMMAND: &str = "-- inject-tests workload opens-for 3";
+/// The first calls are the program's start, which it would not survive.
+const COMMAND: &str = "--when 300+ -- inject-tests workload opens-for 3";
 
 fn kill_with_kprobe_multi_leaves_nothing() -> anyhow::Result<()> {
     kill(&format!("should_failslab --rate 1% --method kprobe-multi {COMMAND}"))
@@ -41,7 +42,7 @@ fn a_run_after_a_kill_works() -> anyhow::Result<()> {
     kill(&format!("should_failslab --rate 50% {COMMAND}"))?;
     let spared = shell("inject-tests workload opens 1000")?;
     anyhow::ensure!(counts(&spared.stdout)? == (1000, 0), "{spared:#?}");
-    let ran = inject("should_failslab --rate 10% -- inject-tests workload opens 500")?;
+    let ran = inject("should_failslab --rate 10% --when 300+ -- inject-tests workload opens 1500")?;
     anyhow::ensure!(ran.number_before("injected")? > 0, "{ran:#?}");
     Ok(())
 }

@@ -12,7 +12,7 @@ use inject::keys::{HeldKeys, KeyDevice, KeyedFunction, KeysError};
 use super::{
     command::shell,
     counts::Counts,
-    legacy::{fail_function, put, spare_function},
+    legacy::put,
     random::Random,
     state::{KEYED, keyed},
 };
@@ -54,8 +54,9 @@ impl Churn {
             34..=37 => self.probability("fail_page_alloc"),
             38..=43 => self.fail_nth(),
             44..=47 => self.fail_nth_of_a_thread(),
-            48..=53 => self.fail_function(),
-            54..=57 => self.spare_function(),
+            // fail_function is not among them: its kprobe coming and going under calls from both CPUs crashed 6.1
+            // once (a return to address 0 out of should_fail_alloc_page). The table of holders covers it.
+            48..=57 => self.fail_nth(),
             58 => self.module(),
             59 => self.hold_in_module(),
             _ => Ok((0..5).try_for_each(|_| File::open("/proc/self/stat").map(drop))?),
@@ -100,16 +101,6 @@ impl Churn {
     fn fail_nth_of_a_thread(&mut self) -> anyhow::Result<()> {
         let thread = thread::spawn(|| put("/proc/thread-self/fail-nth", "1000000"));
         Ok(thread.join().expect("writing does not panic")?)
-    }
-
-    fn fail_function(&mut self) -> anyhow::Result<()> {
-        let result = fail_function(self.random.pick(&KEYED));
-        expect(result, &[libc::EBUSY])
-    }
-
-    fn spare_function(&mut self) -> anyhow::Result<()> {
-        let result = spare_function(self.random.pick(&KEYED));
-        expect(result, &[libc::ENOENT])
     }
 
     /// Loads or unloads it; either can fail because of what others do.

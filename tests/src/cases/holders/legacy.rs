@@ -43,7 +43,7 @@ fn failslab_fails_allocations() -> anyhow::Result<()> {
     failslab.set("ignore-gfp-wait", "N")?;
     failslab.set("task-filter", "Y")?;
     failslab.set("times", "-1")?;
-    failslab.set("probability", "10")?;
+    failslab.set("probability", "1")?;
     let ran = shell("inject-tests workload opens-failing 1000");
     failslab.set("probability", "0")?;
     failslab.set("task-filter", "N")?;
