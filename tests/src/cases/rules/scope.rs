@@ -34,14 +34,25 @@ fn a_security_hook_fails_for_one_name_only() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A shell that waits until a session is armed, and then does something. Waiting needs no open.
+fn when_armed(then: &str) -> anyhow::Result<Background> {
+    shell("rm -f /tmp/armed")?;
+    Background::shell(&format!("while [ ! -e /tmp/armed ]; do sleep 0.1; done; {then}"))
+}
+
+fn armed() -> anyhow::Result<()> {
+    wait_for_session("open")?;
+    Ok(std::fs::write("/tmp/armed", "")?)
+}
+
 /// Two workloads, of which the session names one by its process id.
 fn a_process_is_hit_and_its_neighbour_is_not() -> anyhow::Result<()> {
-    let target = Background::shell("sleep 4; exec inject-tests workload opens 500")?;
+    let target = when_armed("exec inject-tests workload opens 500")?;
     let session = Background::inject(&format!(
-        "sys:open --errno EMFILE --duration 12s --pid {}",
+        "sys:open --errno EMFILE --duration 40s --pid {}",
         target.0.id()
     ))?;
-    wait_for_session("open")?;
+    armed()?;
     let neighbour = shell("inject-tests workload opens 500")?;
     ensure!(counts(&neighbour.stdout)? == (500, 0), "{neighbour:#?}");
     let target = target.end()?;
@@ -53,12 +64,12 @@ fn a_process_is_hit_and_its_neighbour_is_not() -> anyhow::Result<()> {
 
 fn descendants_of_a_process_are_hit_when_asked_for() -> anyhow::Result<()> {
     for (option, failed) in [("", 0), ("--descendants", 300)] {
-        let target = Background::shell("sleep 4; inject-tests workload opens 300")?;
+        let target = when_armed("inject-tests workload opens 300")?;
         let session = Background::inject(&format!(
-            "sys:open --errno EMFILE --allow-unused --duration 12s --pid {} {option}",
+            "sys:open --errno EMFILE --allow-unused --duration 40s --pid {} {option}",
             target.0.id()
         ))?;
-        wait_for_session("open")?;
+        armed()?;
         let target = target.end()?;
         ensure!(counts(&target.stdout)? == (300, failed), "{option}: {target:#?}");
         session.signal(nix::sys::signal::Signal::SIGINT)?;
