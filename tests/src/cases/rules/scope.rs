@@ -79,7 +79,7 @@ fn descendants_of_a_process_are_hit_when_asked_for() -> anyhow::Result<()> {
 }
 
 fn a_user_is_hit_and_root_is_not() -> anyhow::Result<()> {
-    let session = Background::inject("sys:open --errno EMFILE --duration 15s --uid 65534")?;
+    let session = Background::inject("sys:open --errno EMFILE --duration 40s --uid 65534")?;
     wait_for_session("open")?;
     let root = shell("inject-tests workload opens 200")?;
     let nobody = shell_as_nobody("inject-tests workload opens 200")?;
@@ -100,7 +100,7 @@ fn shell_as_nobody(line: &str) -> anyhow::Result<crate::guest::command::Ran> {
 fn a_control_group_is_hit_with_what_is_below_it() -> anyhow::Result<()> {
     shell("mkdir -p /sys/fs/cgroup/target/inner")?.expect_status(0)?;
     let session = Background::inject(
-        "sys:open --errno EMFILE --duration 15s --cgroup /sys/fs/cgroup/target",
+        "sys:open --errno EMFILE --duration 40s --cgroup /sys/fs/cgroup/target",
     )?;
     wait_for_session("open")?;
     let in_group = |group: &str| {
