@@ -6,16 +6,22 @@
 file=/demo/file
 errors=/tmp/workload-errors
 opens=3000
-failed=0
-i=0
-while [ "$i" -lt "$opens" ]; do
-    i=$((i + 1))
-    read -r line <"$file" || failed=$((failed + 1))
-done 2>"$errors"
+
+read_over_and_over() {
+    failed=0
+    i=0
+    while [ "$i" -lt "$opens" ]; do
+        i=$((i + 1))
+        read -r line <"$file" || failed=$((failed + 1))
+    done
+}
+
+# This open is under injection as well.
+until read_over_and_over 2>"$errors"; do :; done
 
 echo "$opens opens, $failed failed"
 if [ "$failed" -gt 0 ]; then
-    # This read is under injection as well.
+    # So is this one.
     until read -r first <"$errors"; do :; done
     echo "the first error: $first"
 fi
