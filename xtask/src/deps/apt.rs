@@ -19,6 +19,7 @@ pub fn packages(part: Part) -> &'static [&'static str] {
             "bc",
             "binutils",
             "bison",
+            "ccache",
             "dwarves",
             "flex",
             "gcc",

@@ -17,8 +17,9 @@ use crate::run::{run, run_counted};
 const EXPECTED_LINES: u64 = 2300;
 
 /// Variables of the caller that would change what is built.
-const UNWANTED: [&str; 8] = [
+const UNWANTED: [&str; 9] = [
     "ARCH",
+    "CCACHE_DISABLE",
     "CC",
     "CROSS_COMPILE",
     "KBUILD_OUTPUT",
@@ -70,12 +71,12 @@ fn apply(tree: &Path, patch: &Path, log: &Path) -> Result<()> {
 }
 
 fn configure(paths: &Paths, spec: &Spec, tree: &Path, log: &Path) -> Result<()> {
-    run("configure", make(tree).arg("tinyconfig"), log)?;
+    run("configure", make_cached(paths, tree).arg("tinyconfig"), log)?;
     let fragments = spec.fragments(paths);
     let mut merge = Command::new("scripts/kconfig/merge_config.sh");
     merge.args(["-m", ".config"]).args(&fragments).current_dir(tree);
     run("merge the fragments", &mut merge, log)?;
-    run("configure", make(tree).arg("olddefconfig"), log)?;
+    run("configure", make_cached(paths, tree).arg("olddefconfig"), log)?;
 
     let config = fs::read_to_string(tree.join(".config"))?;
     for fragment in fragments {
@@ -92,11 +93,24 @@ fn configure(paths: &Paths, spec: &Spec, tree: &Path, log: &Path) -> Result<()> 
     Ok(())
 }
 
+/// make with the compiler behind ccache: kernels that differ in an option or a patch share all objects that come out
+/// the same, wherever their trees lie. A copied tree would not do: the tools in it know their absolute path, and when
+/// those are built again, so is everything else.
+fn make_cached(paths: &Paths, tree: &Path) -> Command {
+    let mut make = make(tree);
+    make.arg("CC=ccache gcc").env("CCACHE_DIR", paths.cache.join("ccache"));
+    // Not the user's settings: some trade certainty for speed.
+    make.env("CCACHE_CONFIGPATH", "/dev/null").env("CCACHE_COMPILERCHECK", "content");
+    // The folder shows up in DWARF only, which nobody here reads for its paths.
+    make.env("CCACHE_NOHASHDIR", "1").env("CCACHE_MAXSIZE", "4G");
+    make
+}
+
 fn compile(paths: &Paths, spec: &Spec, tree: &Path, log: &Path) -> Result<()> {
     let counts = paths.cache.join("kernels").join(format!("{}.lines", spec.name));
     let expected = fs::read_to_string(&counts).ok().and_then(|text| text.trim().parse().ok());
     let jobs = thread::available_parallelism().map_or(1, usize::from);
-    let mut command = make(tree);
+    let mut command = make_cached(paths, tree);
     command.arg(format!("-j{jobs}")).args(["bzImage", "vmlinux", "modules"]);
     let label = format!("kernel {}", spec.name);
     let lines = run_counted(&label, &mut command, log, Some(expected.unwrap_or(EXPECTED_LINES)))?;
