@@ -27,7 +27,7 @@ pub struct Selection<'a> {
 /// Runs them on one kernel, or on all.
 pub fn run(paths: &Paths, kernel: &str, selection: &Selection<'_>) -> Result<Counts> {
     let kernels = match kernel {
-        "all" => Spec::names(paths)?,
+        "all" => Spec::tested(paths)?,
         one => vec![one.to_owned()],
     };
     let mut sum = Counts::default();

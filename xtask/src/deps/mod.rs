@@ -69,7 +69,10 @@ fn make_plan(paths: &Paths, parts: &[Part], kernel: Option<&Spec>) -> Result<Pla
     let mut steps = Vec::new();
     let mut packages: Vec<&str> =
         parts.iter().flat_map(|part| apt::packages(*part)).copied().collect();
-    packages.extend(kernel.map(|spec| spec.source.as_str()));
+    if let Some(spec) = kernel {
+        packages.push(&spec.source);
+        packages.extend(spec.packages.iter().map(String::as_str));
+    }
     let missing = apt::missing(&packages)?;
     if !missing.is_empty() {
         steps.push(Step::Packages(missing));
